@@ -1,0 +1,390 @@
+//! From text to terms, the same way for what is indexed, what is asked and what is highlighted. Pure, one pass.
+//!
+//! Code and prose share one index, so a word is what people type of it: `parseRetryAfter` is found by `parse`,
+//! `retry`, `after`, by `parseretryafter`, `parse_retry_after` and `parse-retry-after`. An identifier therefore
+//! gives its parts, each at a position of its own, and, at the position of the first part, the whole with its
+//! separators removed. Case and accents are folded. Scripts without blanks give overlapping pairs of characters.
+//! Hashes, ids and other noise are kept whole rather than chopped into crumbs.
+
+use std::ops::Range;
+
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
+
+/// Raised whenever the same text would give other terms than before; part of the index's fingerprint.
+pub const ANALYSIS_VERSION: u32 = 1;
+
+/// Longer terms are cut here; a query is cut alike, so it still finds them.
+pub const TERM_CAP: usize = 255;
+
+/// One term of a text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Term<'a> {
+    /// The folded term.
+    pub text: &'a str,
+    /// Where it begins in the original text.
+    pub from: usize,
+    /// Where it ends in the original text.
+    pub to: usize,
+    /// Its place in the sequence of words.
+    pub position: usize,
+    /// Whether it is a whole identifier, given besides its parts.
+    pub whole: bool,
+}
+
+/// Gives every term of a text in order of position.
+pub fn analyze(text: &str, each: &mut dyn FnMut(Term<'_>)) {
+    let mut analyzer = Analyzer { text, position: 0, folded: String::new(), parts: Vec::new(), each };
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let byte = bytes[at];
+        if byte.is_ascii() {
+            at = if byte.is_ascii_alphanumeric() { analyzer.chunk(at) } else { at + 1 };
+            continue;
+        }
+        let c = char_at(text, at);
+        at = if is_unspaced(c) {
+            analyzer.pairs(at)
+        } else if is_word(c) {
+            analyzer.chunk(at)
+        } else {
+            at + c.len_utf8()
+        };
+    }
+}
+
+/// Gives the terms of a text as a list, for queries.
+pub fn terms(text: &str) -> Vec<(String, usize, bool)> {
+    let mut terms = Vec::new();
+    analyze(text, &mut |term| terms.push((term.text.to_string(), term.position, term.whole)));
+    terms
+}
+
+struct Analyzer<'t, 'f> {
+    text: &'t str,
+    position: usize,
+    folded: String,
+    parts: Vec<Range<usize>>,
+    each: &'f mut dyn FnMut(Term<'_>),
+}
+
+/// What kind of character decides where an identifier is cut.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Class {
+    Lower,
+    Upper,
+    Digit,
+    Joiner,
+}
+
+impl Analyzer<'_, '_> {
+    /// Takes an identifier, word or number that begins at `start`; returns where it ends.
+    fn chunk(&mut self, start: usize) -> usize {
+        let (end, simple) = self.chunk_end(start);
+        if simple {
+            self.emit(start..end, self.position, false);
+            self.position += 1;
+            return end;
+        }
+        self.split(start, end);
+        if self.parts.len() > 1 {
+            self.emit(start..end, self.position, true);
+        }
+        for index in 0..self.parts.len() {
+            let part = self.parts[index].clone();
+            self.emit(part, self.position, false);
+            self.position += 1;
+        }
+        end
+    }
+
+    /// Finds the end of a run of letters and digits held together by `_` or `-`; says whether it is one word.
+    fn chunk_end(&self, start: usize) -> (usize, bool) {
+        let bytes = self.text.as_bytes();
+        let (mut lower, mut upper, mut digit, mut other) = (false, false, false, false);
+        let mut at = start;
+        while at < bytes.len() {
+            match bytes[at] {
+                b'a'..=b'z' => lower = true,
+                // A capital in front does not make a word a compound.
+                b'A'..=b'Z' => upper |= at > start,
+                b'0'..=b'9' => digit = true,
+                b'_' | b'-' if self.joins(at) => other = true,
+                byte if byte.is_ascii() => break,
+                _ => {
+                    let c = char_at(self.text, at);
+                    if is_unspaced(c) || !is_word(c) {
+                        break;
+                    }
+                    other |= c.is_uppercase() && at > start;
+                    lower |= c.is_lowercase();
+                    at += c.len_utf8();
+                    continue;
+                }
+            }
+            at += 1;
+        }
+        let starts_upper = bytes[start].is_ascii_uppercase();
+        let letters = lower || upper || starts_upper;
+        let simple = !other && !(letters && digit) && !(upper && (lower || !starts_upper));
+        (at, simple)
+    }
+
+    /// Says whether the separator at `at` stands between two parts of one identifier.
+    fn joins(&self, at: usize) -> bool {
+        let rest = &self.text.as_bytes()[at + 1..];
+        match (self.text.as_bytes()[at], rest.first()) {
+            (b'_', Some(b'_')) => rest.iter().find(|byte| **byte != b'_').is_some_and(|byte| byte.is_ascii_alphanumeric()),
+            (_, Some(byte)) if byte.is_ascii() => byte.is_ascii_alphanumeric(),
+            (_, Some(_)) => is_word(char_at(self.text, at + 1)) && !is_unspaced(char_at(self.text, at + 1)),
+            (_, None) => false,
+        }
+    }
+
+    /// Cuts an identifier into its parts.
+    fn split(&mut self, start: usize, end: usize) {
+        self.parts.clear();
+        for segment in segments(self.text, start..end) {
+            if is_noise(&self.text[segment.clone()]) {
+                self.parts.push(segment);
+            } else {
+                split_segment(self.text, segment, &mut self.parts);
+            }
+        }
+    }
+
+    /// Takes a run of a script without blanks: each pair of neighbours is a term.
+    fn pairs(&mut self, start: usize) -> usize {
+        let mut chars = self.text[start..].char_indices().map(|(at, c)| (start + at, c)).peekable();
+        let mut previous: Option<(usize, char)> = None;
+        let mut end = start;
+        let mut emitted = false;
+        while let Some((at, c)) = chars.next_if(|(_, c)| is_unspaced(*c) || is_combining_mark(*c)) {
+            end = at + c.len_utf8();
+            if is_combining_mark(c) {
+                continue;
+            }
+            if let Some((before, _)) = previous {
+                self.emit(before..end, self.position, false);
+                self.position += 1;
+                emitted = true;
+            }
+            previous = Some((at, c));
+        }
+        if !emitted && previous.is_some() {
+            self.emit(start..end, self.position, false);
+            self.position += 1;
+        }
+        end
+    }
+
+    fn emit(&mut self, range: Range<usize>, position: usize, whole: bool) {
+        self.folded.clear();
+        fold_into(&self.text[range.clone()], &mut self.folded);
+        if !self.folded.is_empty() {
+            (self.each)(Term { text: &self.folded, from: range.start, to: range.end, position, whole });
+        }
+    }
+}
+
+/// The stretches between separators.
+fn segments(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut at = range.start;
+    std::iter::from_fn(move || {
+        let bytes = text.as_bytes();
+        while at < range.end && matches!(bytes[at], b'_' | b'-') {
+            at += 1;
+        }
+        let from = at;
+        while at < range.end && !matches!(bytes[at], b'_' | b'-') {
+            at += 1;
+        }
+        (from < at).then_some(from..at)
+    })
+}
+
+/// Cuts at changes of case and between letters and digits: `HTTPResponse2` is http, response, 2.
+fn split_segment(text: &str, segment: Range<usize>, parts: &mut Vec<Range<usize>>) {
+    let mut from = segment.start;
+    let mut before = Class::Joiner;
+    let mut before_at = segment.start;
+    for (at, c) in text[segment.clone()].char_indices().map(|(at, c)| (segment.start + at, c)) {
+        let class = class_of(c, before);
+        if at > from {
+            // In a run of capitals followed by a small letter, the last capital begins the next part.
+            let cut = match (before, class) {
+                (Class::Upper, Class::Lower) if before_at > from => Some(before_at),
+                (Class::Lower, Class::Upper) => Some(at),
+                (Class::Digit, now) if now != Class::Digit => Some(at),
+                (was, Class::Digit) if was != Class::Digit => Some(at),
+                _ => None,
+            };
+            if let Some(cut) = cut {
+                parts.push(from..cut);
+                from = cut;
+            }
+        }
+        before = class;
+        before_at = at;
+    }
+    parts.push(from..segment.end);
+}
+
+fn class_of(c: char, before: Class) -> Class {
+    if c.is_ascii_digit() || c.is_numeric() {
+        Class::Digit
+    } else if c.is_uppercase() {
+        Class::Upper
+    } else if is_combining_mark(c) {
+        before
+    } else {
+        Class::Lower
+    }
+}
+
+/// Tells hashes, ids and encoded data from identifiers: hexadecimal with digits and letters, or long with more
+/// changes of class than words have.
+fn is_noise(segment: &str) -> bool {
+    let bytes = segment.as_bytes();
+    if bytes.len() < 4 || !segment.is_ascii() {
+        return false;
+    }
+    let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let one_case = !bytes.iter().any(u8::is_ascii_lowercase) || !bytes.iter().any(u8::is_ascii_uppercase);
+    if one_case && digits > 0 && digits < bytes.len() && bytes.iter().all(u8::is_ascii_hexdigit) {
+        return true;
+    }
+    let changes = bytes.windows(2).filter(|pair| kind_of(pair[0]) != kind_of(pair[1])).count();
+    bytes.len() >= 16 && changes * 3 > bytes.len()
+}
+
+fn kind_of(byte: u8) -> u8 {
+    match byte {
+        b'0'..=b'9' => 0,
+        b'A'..=b'Z' => 1,
+        _ => 2,
+    }
+}
+
+/// Folds case, accents and width, and leaves separators out.
+fn fold_into(text: &str, folded: &mut String) {
+    for c in text.chars() {
+        match c {
+            '_' | '-' => {}
+            c if c.is_ascii() => folded.push(c.to_ascii_lowercase()),
+            // Taking a Hangul syllable apart would undo what makes it one character.
+            '\u{ac00}'..='\u{d7a3}' => folded.push(c),
+            c => folded.extend(std::iter::once(c).nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase)),
+        }
+        if folded.len() >= TERM_CAP {
+            let mut end = TERM_CAP;
+            while !folded.is_char_boundary(end) {
+                end -= 1;
+            }
+            folded.truncate(end);
+            return;
+        }
+    }
+}
+
+fn char_at(text: &str, at: usize) -> char {
+    text[at..].chars().next().unwrap_or(' ')
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || is_combining_mark(c)
+}
+
+/// Says whether a character belongs to a script that puts no blanks between words.
+pub fn is_unspaced(c: char) -> bool {
+    matches!(c,
+        '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3100}'..='\u{318f}' | '\u{31a0}'..='\u{31bf}'
+        | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+        | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3fffd}'
+        | '\u{1100}'..='\u{11ff}' | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}'
+        | '\u{e01}'..='\u{e7f}' | '\u{e80}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}')
+        && c.is_alphanumeric()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shows terms as `position:term`, whole identifiers in brackets.
+    fn show(text: &str) -> String {
+        let show = |(term, position, whole): &(String, usize, bool)| if *whole { format!("{position}:[{term}]") } else { format!("{position}:{term}") };
+        terms(text).iter().map(show).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn words_and_identifiers() {
+        for (text, expected) in [
+            ("Fix the bug", "0:fix 1:the 2:bug"),
+            ("HTTP is UP", "0:http 1:is 2:up"),
+            ("parseRetryAfter", "0:[parseretryafter] 0:parse 1:retry 2:after"),
+            ("retry_after", "0:[retryafter] 0:retry 1:after"),
+            ("retry-after", "0:[retryafter] 0:retry 1:after"),
+            ("RETRY_AFTER", "0:[retryafter] 0:retry 1:after"),
+            ("HTTPResponse2", "0:[httpresponse2] 0:http 1:response 2:2"),
+            ("src/auth/token.rs", "0:src 1:auth 2:token 3:rs"),
+            ("foo::bar", "0:foo 1:bar"),
+            ("v2.1.38", "0:[v2] 0:v 1:2 2:1 3:38"),
+            ("E0603", "0:e0603"),
+            ("--dry-run", "0:[dryrun] 0:dry 1:run"),
+            ("__init__", "0:init"),
+            ("a__b", "0:[ab] 0:a 1:b"),
+            ("x - y", "0:x 1:y"),
+        ] {
+            assert_eq!(show(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn accents_width_and_other_scripts() {
+        for (text, expected) in [
+            ("Café naïve", "0:cafe 1:naive"),
+            ("cafe\u{301}", "0:cafe"),
+            ("Ｆｕｌｌ", "0:full"),
+            ("Привет Мир", "0:привет 1:мир"),
+            ("日本語", "0:日本 1:本語"),
+            ("修复bug了", "0:修复 1:bug 2:了"),
+            ("한국어 테스트", "0:한국 1:국어 2:테스 3:스트"),
+            ("ガギ", "0:カキ"),
+            ("か\u{3099}き", "0:かき"),
+        ] {
+            assert_eq!(show(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn noise_is_kept_whole() {
+        for (text, expected) in [
+            ("3f2a9c1", "0:3f2a9c1"),
+            ("550e8400-e29b-41d4", "0:[550e8400e29b41d4] 0:550e8400 1:e29b 2:41d4"),
+            ("aB3dE9fG2hI5jK8lM1", "0:ab3de9fg2hi5jk8lm1"),
+            ("sha256", "0:[sha256] 0:sha 1:256"),
+        ] {
+            assert_eq!(show(text), expected, "{text}");
+        }
+        let long = "q".repeat(300);
+        assert_eq!(terms(&long), vec![(long[..TERM_CAP].to_string(), 0, false)]);
+    }
+
+    #[test]
+    fn places_are_those_of_the_original_text() {
+        let mut places = Vec::new();
+        analyze("naïve getToken 日本語", &mut |term| places.push((term.text.to_string(), term.from..term.to)));
+        assert_eq!(
+            places,
+            vec![
+                ("naive".into(), 0..6),
+                ("gettoken".into(), 7..15),
+                ("get".into(), 7..10),
+                ("token".into(), 10..15),
+                ("日本".into(), 16..22),
+                ("本語".into(), 19..25),
+            ]
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! `unspool index`: brings the index up to date.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use unspool::render;
+use unspool::update::{Report, UpdateOptions, update};
+
+use crate::config::{self, Config};
+use crate::out;
+use crate::progress::{Progress, stop_on_signals};
+
+/// Bring the index up to date
+///
+/// Reads only what is new: a file that has not changed costs one stat, one that has grown costs its new bytes. What
+/// Claude Code has deleted stays. Interrupting keeps what is done.
+#[derive(Args, Debug)]
+pub(crate) struct IndexArgs {
+    /// Read everything again into a new index, then put it in the place of the old one
+    #[arg(long)]
+    rebuild: bool,
+
+    /// Say nothing unless something is wrong
+    #[arg(long, short)]
+    quiet: bool,
+
+    /// Report as one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// Believe it when more than half of all files have vanished
+    #[arg(long)]
+    confirm: bool,
+
+    /// How long to wait for another run to end
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    wait: u64,
+
+    /// For timers: another run being under way is no failure
+    #[arg(long)]
+    scheduled: bool,
+}
+
+pub(crate) fn run(config: &Config, args: &IndexArgs) -> anyhow::Result<u8> {
+    stop_on_signals();
+    let start = Instant::now();
+    let progress = Progress::new(args.quiet || args.json);
+    let options = UpdateOptions { now: config::now(), rebuild: args.rebuild, confirm: args.confirm, wait: Duration::from_secs(args.wait) };
+    let updated = update(&config.store, &config.roots, &options, &progress);
+    progress.clear();
+    let report = match updated {
+        Err(error) if error.kind == unspool::error::ErrorKind::Busy && args.scheduled => {
+            out::note(&error.to_string());
+            return Ok(out::OK);
+        }
+        updated => updated?,
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let code = exit_code(&report);
+    if args.json {
+        out::print(config.color, |out| render::json::report(out, &report, seconds))?;
+    } else if !args.quiet {
+        out::print(config.color, |out| config.screen().report(out, &report, seconds))?;
+    } else {
+        report.problems.iter().for_each(|problem| out::note(&format!("{}: {}", problem.path.display(), problem.reason)));
+    }
+    Ok(code)
+}
+
+fn exit_code(report: &Report) -> u8 {
+    if report.interrupted {
+        out::INTERRUPTED
+    } else if report.failed > 0 || report.bad > 0 || report.oversized > 0 || !report.problems.is_empty() {
+        out::PROBLEMS
+    } else {
+        out::OK
+    }
+}

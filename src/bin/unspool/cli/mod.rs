@@ -1,0 +1,132 @@
+//! The commands: one file each, and the match that picks one.
+
+mod forget;
+mod index;
+mod prune;
+mod refresh;
+mod search;
+mod status;
+mod verify;
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::config::{Config, Global};
+
+/// Full-text search over everything you and Claude Code ever said or did
+///
+/// Claude Code keeps every conversation as a file and deletes it after 30 days. unspool indexes them all, finds
+/// anything in them in milliseconds, and keeps what Claude Code has since deleted. Nothing leaves this machine, and
+/// no transcript is ever changed.
+#[derive(Debug, Parser)]
+#[command(name = "unspool", version, propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+#[command(after_help = "Examples:
+  unspool oauth retry              find sessions about it (short for `unspool search …`)
+  unspool search -F 'error[E0603]' find text just as it is
+  unspool search --json token.rs   one JSON object a hit, for programs
+  unspool index                    bring the index up to date (search does so by itself)
+
+Exit codes: 0 found or done, 1 nothing found, 2 wrong usage or failure, 3 done with problems,
+  4 index unusable, 5 busy, 6 no space or no permission, 130 interrupted")]
+#[command(after_long_help = "Examples:
+  unspool oauth retry              find sessions about it (short for `unspool search …`)
+  unspool search -F 'error[E0603]' find text just as it is
+  unspool search --json token.rs   one JSON object a hit, for programs
+  unspool index                    bring the index up to date (search does so by itself)
+
+Environment:
+  UNSPOOL_ROOTS      folders to look in, as in PATH; --root wins
+  CLAUDE_CONFIG_DIR  Claude Code's own setting, several with commas; counts after UNSPOOL_ROOTS
+  UNSPOOL_INDEX_DIR  where the index is kept; --index-dir wins
+  NO_COLOR, CLICOLOR, CLICOLOR_FORCE, COLUMNS  as everywhere
+
+Files:
+  The index is in the data folder of your system (on Linux ~/.local/share/unspool), in a folder for each set of
+  roots, readable by you only. It also holds what Claude Code has deleted: include it in your backups.
+
+Exit codes:
+  0    found, or done                  4    the index is damaged, foreign or too new
+  1    nothing found                   5    another run is under way
+  2    wrong usage, or failure         6    no space, or no permission
+  3    done, but with problems         130  interrupted; what was done is kept")]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Search(search::SearchArgs),
+    Index(index::IndexArgs),
+    Status(status::StatusArgs),
+    Verify(verify::VerifyArgs),
+    Prune(prune::PruneArgs),
+    Forget(forget::ForgetArgs),
+}
+
+/// Parses the command line and runs the command.
+pub(crate) fn run() -> anyhow::Result<u8> {
+    let cli = Cli::parse_from(with_search(std::env::args_os().collect()));
+    let config = Config::new(&cli.global)?;
+    match cli.command {
+        Command::Search(args) => search::run(&config, &args),
+        Command::Index(args) => index::run(&config, &args),
+        Command::Status(args) => status::run(&config, &args),
+        Command::Verify(args) => verify::run(&config, &args),
+        Command::Prune(args) => prune::run(&config, &args),
+        Command::Forget(args) => forget::run(&config, &args),
+    }
+}
+
+/// `unspool WORDS` is short for `unspool search WORDS`: puts the command in where none is named.
+fn with_search(mut args: Vec<OsString>) -> Vec<OsString> {
+    let command = Cli::command();
+    let takes_value = ["--root", "--index-dir", "--color"];
+    let mut at = 1;
+    while let Some(text) = args.get(at).map(|arg| arg.to_string_lossy().into_owned()) {
+        match text.as_str() {
+            "-h" | "--help" | "-V" | "--version" => return args,
+            option if takes_value.contains(&option) => at += 2,
+            option if option.starts_with("--root=") || option.starts_with("--index-dir=") || option.starts_with("--color=") => at += 1,
+            word => {
+                let is_command = word == "help" || command.get_subcommands().any(|known| known.get_name() == word);
+                if !is_command {
+                    args.insert(at, "search".into());
+                }
+                return args;
+            }
+        }
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn words_alone_are_a_search() {
+        for (given, expected) in [
+            ("oauth retry", "search oauth retry"),
+            ("--root x oauth -n 3", "--root x search oauth -n 3"),
+            ("--index-dir=y -n 3 oauth", "--index-dir=y search -n 3 oauth"),
+            ("search index", "search index"),
+            ("index --quiet", "index --quiet"),
+            ("--help", "--help"),
+            ("--color never status", "--color never status"),
+            ("-- -x", "search -- -x"),
+        ] {
+            let split = |text: &str| std::iter::once("unspool").chain(text.split(' ')).map(OsString::from).collect::<Vec<_>>();
+            assert_eq!(with_search(split(given)), split(expected));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `unspool prune`: takes what Claude Code has deleted out of the index too.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::Args;
+use unspool::render::text::count;
+use unspool::upkeep::{self, Removed};
+
+use crate::config::Config;
+use crate::out;
+
+/// Remove sessions from the index whose transcripts Claude Code has deleted
+///
+/// This cannot be undone: the index is the only place that still has them.
+#[derive(Args, Debug)]
+pub(crate) struct PruneArgs {
+    /// Only say what would be removed
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(crate) fn run(config: &Config, args: &PruneArgs) -> anyhow::Result<u8> {
+    let Some(reader) = config.store.read()? else { return Ok(out::OK) };
+    let planned = upkeep::gone(&reader)?;
+    let what = describe(&planned);
+    if planned.files.is_empty() || args.dry_run {
+        let screen = config.screen();
+        out::print(config.color, |out| {
+            planned.files.iter().try_for_each(|file| writeln!(out, "{}", screen.path(&file.path())))?;
+            writeln!(out, "{what} would be removed")
+        })?;
+        return Ok(out::OK);
+    }
+    if !args.yes && !confirmed(&format!("Remove {what} for good?"))? {
+        return Ok(out::NOTHING);
+    }
+    let removed = upkeep::prune(&config.store, Duration::from_secs(5))?;
+    out::print(config.color, |out| writeln!(out, "removed {}", describe(&removed)))?;
+    Ok(out::OK)
+}
+
+/// Says what goes.
+pub(super) fn describe(removed: &Removed) -> String {
+    let documents = usize::try_from(removed.documents).unwrap_or(usize::MAX);
+    format!("{} with {}", count(removed.files.len(), "file"), count(documents, "document"))
+}
+
+/// Asks before something is lost; where nobody can be asked, the answer has to be in the command.
+pub(super) fn confirmed(question: &str) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        bail!("this removes things for good and there is nobody to ask; repeat it with --yes");
+    }
+    let mut stderr = std::io::stderr().lock();
+    write!(stderr, "{question} [y/N] ")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

@@ -1,0 +1,57 @@
+//! `unspool status`: how the index is.
+
+use clap::Args;
+use unspool::error::{Error, ErrorKind};
+use unspool::render;
+use unspool::upkeep::status;
+
+use crate::config::Config;
+use crate::out;
+
+/// Show how the index is, and what could not be read
+#[derive(Args, Debug)]
+pub(crate) struct StatusArgs {
+    /// List every file and line that could not be read
+    #[arg(long)]
+    problems: bool,
+
+    /// Report as one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// Also list the files that were passed over, and the types of lines without words
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+pub(crate) fn run(config: &Config, args: &StatusArgs) -> anyhow::Result<u8> {
+    let Some(reader) = config.store.read()? else {
+        return Err(Error::new(ErrorKind::Unusable, "there is no index yet").hint("run `unspool index`").into());
+    };
+    let status = status(&reader, &config.roots)?;
+    let index = config.store.directory();
+    let roots: Vec<String> = config.roots.iter().map(|root| root.path.to_string_lossy().into_owned()).collect();
+    let screen = config.screen();
+    out::print(config.color, |out| {
+        if args.json {
+            return render::json::status(out, &index, &status);
+        }
+        if args.problems {
+            return screen.problems(out, &status.problems);
+        }
+        screen.status(out, &index, &roots, &status)?;
+        if let Some(holder) = config.store.writer_at_work() {
+            writeln!(out, "an index run is under way ({holder})")?;
+        }
+        if args.verbose {
+            for (kind, number) in &status.passed_over {
+                writeln!(out, "passed over  {number:>9} × {}", unspool::untrusted::one_line(kind))?;
+            }
+            for (path, reason) in &status.scan.ignored {
+                writeln!(out, "ignored      {}: {reason}", screen.path(path))?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(out::OK)
+}

@@ -1,0 +1,33 @@
+//! `unspool verify`: whether the index is whole.
+
+use clap::Args;
+use unspool::error::{Error, ErrorKind};
+use unspool::render;
+use unspool::upkeep::verify;
+
+use crate::config::Config;
+use crate::out;
+
+/// Check that the index is whole and agrees with the transcripts
+///
+/// Compares the files of the index with their checksums, the documents with what was read, and the ends of what was
+/// read with the transcripts. Changes nothing.
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    /// Compare every byte that was read, and read every stored document
+    #[arg(long)]
+    deep: bool,
+
+    /// Report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(config: &Config, args: &VerifyArgs) -> anyhow::Result<u8> {
+    let Some(reader) = config.store.read()? else {
+        return Err(Error::new(ErrorKind::Unusable, "there is no index yet").hint("run `unspool index`").into());
+    };
+    let verdict = verify(&reader, args.deep)?;
+    out::print(config.color, |out| if args.json { render::json::verdict(out, &verdict) } else { config.screen().verdict(out, &verdict) })?;
+    Ok(if verdict.problems.is_empty() { out::OK } else { out::PROBLEMS })
+}

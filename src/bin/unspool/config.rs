@@ -1,0 +1,137 @@
+//! Flags, environment and defaults as plain values. The only reader of the environment, the home and the clock.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use unspool::discover::Root;
+use unspool::error::{Error, ErrorKind};
+use unspool::index::Store;
+use unspool::render::text::Screen;
+
+use crate::out::Color;
+
+/// Options of every command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Global {
+    /// Look for sessions in this folder instead of ~/.claude; may be given several times
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Where")]
+    pub(crate) root: Vec<PathBuf>,
+
+    /// Keep the index below this folder [env: UNSPOOL_INDEX_DIR]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Where")]
+    pub(crate) index_dir: Option<PathBuf>,
+
+    /// When to use colours
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", hide_possible_values = true, help_heading = "Output")]
+    pub(crate) color: Color,
+}
+
+/// All that a command needs to know of its surroundings.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) roots: Vec<Root>,
+    pub(crate) store: Store,
+    pub(crate) color: Color,
+}
+
+impl Config {
+    pub(crate) fn new(global: &Global) -> anyhow::Result<Self> {
+        let roots = roots(&global.root)?;
+        let store = Store::new(&data_dir(global.index_dir.as_deref())?, &roots);
+        Ok(Self { roots, store, color: global.color })
+    }
+
+    pub(crate) fn screen(&self) -> Screen {
+        Screen { width: width(), now: now(), zone: jiff::tz::TimeZone::system(), home: home().map(|home| home.to_string_lossy().into_owned()) }
+    }
+}
+
+/// The roots by `--root`, else `UNSPOOL_ROOTS`, else `CLAUDE_CONFIG_DIR`, else the usual places.
+fn roots(given: &[PathBuf]) -> anyhow::Result<Vec<Root>> {
+    let named = |paths: Vec<PathBuf>| paths.into_iter().map(|path| (path, true)).collect::<Vec<_>>();
+    let found = if !given.is_empty() {
+        named(given.to_vec())
+    } else if let Some(list) = var("UNSPOOL_ROOTS") {
+        named(std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect())
+    } else if let Some(list) = var("CLAUDE_CONFIG_DIR") {
+        named(list.to_string_lossy().split(',').map(|path| PathBuf::from(path.trim())).filter(|path| !path.as_os_str().is_empty()).collect())
+    } else {
+        let home = home().ok_or_else(|| no_home("--root or CLAUDE_CONFIG_DIR"))?;
+        vec![(home.join(".claude"), false), (home.join(".config/claude"), false)]
+    };
+    let mut roots = BTreeSet::new();
+    for (path, required) in found {
+        roots.insert(Root { path: std::path::absolute(path)?, required });
+    }
+    Ok(roots.into_iter().collect())
+}
+
+fn data_dir(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(dir) = given.map(Path::to_path_buf).or_else(|| var("UNSPOOL_INDEX_DIR").map(PathBuf::from)) {
+        return Ok(std::path::absolute(dir)?);
+    }
+    // The XDG variable counts on every system; a relative one counts on none, as its standard says.
+    if let Some(dir) = var("XDG_DATA_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
+        return Ok(dir.join("unspool"));
+    }
+    let dirs = directories::ProjectDirs::from("dev", "unspool", "unspool").filter(|_| home().is_some());
+    Ok(dirs.ok_or_else(|| no_home("--index-dir or UNSPOOL_INDEX_DIR"))?.data_local_dir().to_path_buf())
+}
+
+fn no_home(instead: &str) -> Error {
+    Error::new(ErrorKind::Usage, "cannot find your home folder (HOME is not set)").hint(format!("set {instead}"))
+}
+
+fn home() -> Option<PathBuf> {
+    let home = var("HOME").or_else(|| var("USERPROFILE"))?;
+    Some(PathBuf::from(home)).filter(|home| home.is_absolute())
+}
+
+/// A variable that is set to something.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+pub(crate) fn var(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The time in milliseconds since 1970; tests set it.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that asks the clock")]
+pub(crate) fn now() -> i64 {
+    let fixed = var("UNSPOOL_NOW").and_then(|now| now.to_str()?.parse::<jiff::Timestamp>().ok());
+    match fixed {
+        Some(now) => now.as_millisecond(),
+        None => std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(0)),
+    }
+}
+
+/// Columns of the terminal; `COLUMNS` wins, as it does for others.
+fn width() -> usize {
+    let named = var("COLUMNS").and_then(|columns| columns.to_str()?.parse::<usize>().ok());
+    let width = named.or_else(terminal_width).unwrap_or(100);
+    width.clamp(40, 400)
+}
+
+#[cfg(unix)]
+fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+#[cfg(not(unix))]
+fn terminal_width() -> Option<usize> {
+    None
+}
+
+/// Makes every file we create readable by its owner only.
+pub(crate) fn be_private() {
+    #[cfg(unix)]
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+}
+
+/// A panic while reading a damaged index is caught and told in our own words; the usual report would only confuse.
+pub(crate) fn quiet_panics() {
+    if var("RUST_BACKTRACE").is_none() {
+        std::panic::set_hook(Box::new(|_| {}));
+    }
+}

@@ -1,0 +1,17 @@
+//! The command line: parse, run, and turn what happened into a message and an exit code.
+
+mod cli;
+mod config;
+mod out;
+mod progress;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    config::be_private();
+    config::quiet_panics();
+    match cli::run() {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => ExitCode::from(out::explain(&error)),
+    }
+}

@@ -1,0 +1,98 @@
+//! What leaves the program: text on stdout, messages on stderr, and the exit code.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use anstream::AutoStream;
+use anyhow::Context as _;
+use unspool::error::{Error, ErrorKind};
+use unspool::untrusted::one_line;
+
+/// Everything went well, or something was found.
+pub(crate) const OK: u8 = 0;
+/// Nothing was found.
+pub(crate) const NOTHING: u8 = 1;
+/// The command was wrong, or something else failed.
+pub(crate) const FAILED: u8 = 2;
+/// The work is done, but some of it could not be.
+pub(crate) const PROBLEMS: u8 = 3;
+/// The index cannot be used.
+pub(crate) const UNUSABLE: u8 = 4;
+/// Somebody else is at it.
+pub(crate) const BUSY: u8 = 5;
+/// No space, or no permission.
+pub(crate) const NO_SPACE: u8 = 6;
+/// Stopped by the user.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR and the like say otherwise.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Writes to stdout through a buffer, with or without colours. A reader that has gone away is no failure.
+pub(crate) fn print(color: Color, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    let choice = match color {
+        Color::Auto => anstream::AutoStream::choice(&io::stdout()),
+        Color::Always => anstream::ColorChoice::Always,
+        Color::Never => anstream::ColorChoice::Never,
+    };
+    let mut buffer = AutoStream::new(Vec::new(), choice);
+    write(&mut buffer).context("cannot write the answer")?;
+    refuse_closed_stdout()?;
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(&buffer.into_inner()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Error::io("write to", std::path::Path::new("standard output"), error).into()),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Rust puts /dev/null in the place of a closed stdout; nobody would see the answer.
+fn refuse_closed_stdout() -> anyhow::Result<()> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::{OFlags, fcntl_getfl, fstat};
+        use std::os::unix::fs::MetadataExt as _;
+        let stdout = io::stdout();
+        if let (Ok(flags), Ok(stat), Ok(null)) = (fcntl_getfl(&stdout), fstat(&stdout), std::fs::metadata("/dev/null"))
+            && flags.contains(OFlags::RDWR)
+            && stat.st_rdev == null.rdev()
+        {
+            anyhow::bail!("standard output is closed");
+        }
+    }
+    Ok(())
+}
+
+/// Says something beside the answer.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "unspool: {}", one_line(text));
+}
+
+/// Whether a person is looking at stdout.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Says what went wrong and what to do next; gives the exit code for it.
+pub(crate) fn explain(error: &anyhow::Error) -> u8 {
+    note(&format!("error: {error:#}"));
+    let Some(known) = error.downcast_ref::<Error>() else { return FAILED };
+    if let Some(hint) = known.hint_text() {
+        note(&format!("hint: {hint}"));
+    }
+    match known.kind {
+        ErrorKind::Usage | ErrorKind::Other => FAILED,
+        ErrorKind::Unusable | ErrorKind::Damaged => UNUSABLE,
+        ErrorKind::Busy => BUSY,
+        ErrorKind::NoSpaceOrPermission => NO_SPACE,
+        ErrorKind::Interrupted => INTERRUPTED,
+    }
+}

@@ -1,0 +1,517 @@
+//! The fold from events to documents: who speaks, what it is, to which call a result belongs.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::words::{self, Markup};
+use super::{Document, FileState, Kind, Role, TEXT_CAP, normal_path};
+use crate::discover::SourceKind;
+use crate::event::{AgentDescription, Block, Body, Event, Reading, TitleBy, Usage};
+
+/// How many passed lines are remembered, for later lines that follow them. Measured: the distance is 1.
+const PASSED_KEPT: usize = 16;
+/// How many open calls are remembered. Measured: some 0.3 % of calls never get a result.
+const CALLS_KEPT: usize = 256;
+/// Longer arguments are kept as text only: together with all their copies they would not fit the memory bound.
+const INPUT_KEPT: usize = 1 << 20;
+/// How much of a prompt is kept to name a session after.
+const PROMPT_KEPT: usize = 200;
+
+/// Where a record stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Byte offset in the file.
+    pub offset: u64,
+    /// Line, from 1.
+    pub line: u64,
+}
+
+/// Folds the lines of one file into documents.
+#[derive(Debug)]
+pub struct Builder<'s> {
+    kind: SourceKind,
+    session: &'s str,
+    agent: Option<&'s str>,
+    /// What is known so far; kept between runs.
+    pub state: FileState,
+    /// Subagents that have a transcript of their own.
+    agents: Option<&'s HashSet<&'s str>>,
+    /// Sessions the user wants nothing of.
+    forgotten: Option<&'s HashSet<String>>,
+    out: Vec<Document>,
+    part: u32,
+}
+
+impl<'s> Builder<'s> {
+    /// Goes on where `state` left off.
+    pub fn new(kind: SourceKind, session: &'s str, agent: Option<&'s str>, state: FileState) -> Self {
+        Self { kind, session, agent, state, agents: None, forgotten: None, out: Vec::new(), part: 0 }
+    }
+
+    /// Tells which subagents have a transcript of their own, so that what their parent saw of them is left out,
+    /// and which sessions are to be left out of the prompt history.
+    #[must_use]
+    pub fn knowing(mut self, agents: &'s HashSet<&'s str>, forgotten: &'s HashSet<String>) -> Self {
+        self.agents = Some(agents);
+        self.forgotten = Some(forgotten);
+        self
+    }
+
+    /// Takes in one record, or what was in its place.
+    pub fn take(&mut self, place: Place, reading: Reading<'_>) {
+        self.part = 0;
+        match reading {
+            Reading::Event(event) => self.event(place, *event),
+            Reading::Bad { reason, text } => {
+                self.state.bad += 1;
+                let document = Document { kind: Kind::Bad, note: Some(reason), ..Document::default() };
+                self.push(place, document, &text);
+            }
+        }
+    }
+
+    /// Takes in a line that was too long to read.
+    pub fn oversized(&mut self, place: Place, length: u64, head: &[u8]) {
+        self.part = 0;
+        self.state.oversized += 1;
+        let note = Some(format!("a line of {length} bytes, of which only the beginning is kept"));
+        let text = String::from_utf8_lossy(head);
+        self.push(place, Document { kind: Kind::Oversized, note, ..Document::default() }, &text);
+    }
+
+    /// Takes in a piece of a file that has no records.
+    pub fn spilled(&mut self, offset: u64, part: u32, text: &str) {
+        self.part = part;
+        let document = Document { role: Role::Tool, kind: Kind::Output, ..Document::default() };
+        self.push(Place { offset, line: 0 }, document, &words::clean_result(text));
+    }
+
+    /// Takes in the description beside a subagent's transcript.
+    pub fn describe(&mut self, description: AgentDescription) {
+        self.state.description = description.description;
+        self.state.agent_type = description.kind;
+    }
+
+    /// Hands out what was made since the last time.
+    pub fn documents(&mut self) -> Vec<Document> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// The document that makes the session's name searchable. It is made anew whenever the state changes.
+    pub fn title(&self) -> Option<Document> {
+        let text = self.state.title()?.to_string();
+        let role = if self.kind == SourceKind::Agent { Role::Subagent } else { Role::Assistant };
+        Some(Document { role, kind: Kind::Title, timestamp: self.state.last, text, ..self.blank() })
+    }
+
+    fn session(&self) -> String {
+        let named = if self.session.is_empty() { self.state.session.as_deref().unwrap_or("") } else { self.session };
+        named.to_string()
+    }
+
+    /// A document with all that holds for the whole file at this point.
+    fn blank(&self) -> Document {
+        Document {
+            session: self.session(),
+            agent: self.agent.map(str::to_string),
+            project: self.state.project.clone(),
+            cwd: self.state.cwd.clone(),
+            branch: self.state.branch.clone(),
+            ..Document::default()
+        }
+    }
+
+    fn event(&mut self, place: Place, mut event: Event<'_>) {
+        self.learn(&event);
+        let body = std::mem::take(&mut event.body);
+        match body {
+            Body::User { blocks, origin, meta, compact, .. } => {
+                let speaker = Speaker { origin: origin.as_deref(), meta, compact };
+                self.user(place, &event, blocks, &speaker);
+            }
+            Body::Assistant { blocks, message, model, usage, error } => {
+                let base = Document {
+                    message: message.map(Cow::into_owned),
+                    model: model.map(Cow::into_owned).filter(|model| model != "<synthetic>"),
+                    usage: (usage != Usage::default()).then_some([usage.input, usage.cache_write, usage.cache_read, usage.output]),
+                    error,
+                    ..self.base(&event)
+                };
+                self.assistant(place, &event, &base, blocks);
+            }
+            Body::System { subtype, text } => self.system(place, &event, subtype.as_deref(), &text),
+            Body::Queued { text, origin } => self.queued(place, &event, &text, origin.as_deref()),
+            Body::Attachment { kind, text, file } => {
+                let files = file.map(|file| self.normal(&file)).into_iter().collect();
+                let tool = Some(kind.into_owned());
+                self.push(place, Document { kind: Kind::Attachment, files, tool, ..self.base(&event) }, &words::clean_result(&text));
+            }
+            Body::Title { by, text } => self.named(by, &text),
+            Body::Summary { text, leaf } => {
+                let base = Document { role: Role::Assistant, kind: Kind::Title, note: leaf.map(Cow::into_owned), ..self.base(&event) };
+                self.push(place, base, &text);
+            }
+            Body::Link { url, text } => {
+                let base = Document { role: Role::Assistant, kind: Kind::Link, note: Some(url.to_string()), ..self.base(&event) };
+                self.push(place, base, &format!("{text} {url}"));
+            }
+            Body::Snapshot { files } if !files.is_empty() => {
+                let text = files.join("\n");
+                let files = files.iter().map(|file| self.normal(file)).collect();
+                self.push(place, Document { kind: Kind::Snapshot, files, ..self.base(&event) }, &text);
+            }
+            Body::Snapshot { .. } => self.pass(&event, "file-history-snapshot"),
+            Body::Continued { session } => self.state.continued_in = Some(session.into_owned()),
+            Body::Moved { cwd } => self.state.cwd = Some(cwd.into_owned()),
+            Body::AgentMessage { agent, event: inner } => {
+                self.pass(&event, "progress/agent_progress");
+                self.agent_message(place, &event, agent, *inner);
+            }
+            Body::Silent(kind) => self.pass(&event, &kind),
+            Body::Unknown { kind, text } => {
+                self.state.unknown += 1;
+                let tool = Some(kind.into_owned()).filter(|kind| !kind.is_empty());
+                self.push(place, Document { kind: Kind::Unknown, tool, ..self.base(&event) }, &text);
+            }
+        }
+    }
+
+    /// Notes what a line says about its session.
+    fn learn(&mut self, event: &Event<'_>) {
+        let state = &mut self.state;
+        let keep = |slot: &mut Option<String>, value: &Option<Cow<'_, str>>| {
+            if let Some(value) = value
+                && slot.as_deref() != Some(value)
+            {
+                *slot = Some(value.to_string());
+            }
+        };
+        if state.session.is_none() {
+            keep(&mut state.session, &event.session);
+        }
+        if state.project.is_none() {
+            keep(&mut state.project, &event.cwd);
+        }
+        keep(&mut state.cwd, &event.cwd);
+        keep(&mut state.branch, &event.branch);
+        keep(&mut state.entrypoint, &event.entrypoint);
+        keep(&mut state.version, &event.version);
+        if let Some(time) = event.timestamp {
+            state.first = Some(state.first.map_or(time, |first| first.min(time)));
+            state.last = Some(state.last.map_or(time, |last| last.max(time)));
+            state.previous = Some(time);
+        }
+        if let Some((session, _)) = &event.copy_of {
+            state.forked_from = Some(session.to_string());
+        }
+    }
+
+    /// A document with all that holds for the whole line.
+    fn base(&self, event: &Event<'_>) -> Document {
+        Document {
+            uuid: event.uuid.as_ref().map(ToString::to_string),
+            parent: self.ancestor(event.parent.as_deref()),
+            agent: self.agent.or(event.agent.as_deref()).map(str::to_string),
+            cwd: event.cwd.as_ref().map(ToString::to_string).or_else(|| self.state.cwd.clone()),
+            branch: event.branch.as_ref().map(ToString::to_string).or_else(|| self.state.branch.clone()),
+            // A line without a time was written when its neighbour was.
+            timestamp: event.timestamp.or(self.state.previous),
+            note: event.copy_of.as_ref().map(|(_, message)| message.to_string()),
+            ..self.blank()
+        }
+    }
+
+    /// The nearest line at or above `parent` that is a document.
+    fn ancestor(&self, parent: Option<&str>) -> Option<String> {
+        let parent = parent?;
+        match self.state.passed.iter().rev().find(|(uuid, _)| uuid == parent) {
+            Some((_, above)) => above.clone(),
+            None => Some(parent.to_string()),
+        }
+    }
+
+    /// Counts a line that makes no document, and remembers what it follows.
+    fn pass(&mut self, event: &Event<'_>, kind: &str) {
+        *self.state.passed_over.entry(kind.to_string()).or_default() += 1;
+        let Some(uuid) = &event.uuid else { return };
+        let above = self.ancestor(event.parent.as_deref());
+        self.state.passed.push_back((uuid.to_string(), above));
+        if self.state.passed.len() > PASSED_KEPT {
+            self.state.passed.pop_front();
+        }
+    }
+
+    fn user(&mut self, place: Place, event: &Event<'_>, blocks: Vec<Block<'_>>, speaker: &Speaker<'_>) {
+        let mut made = false;
+        for block in blocks {
+            made |= match block {
+                Block::Text(text) => self.user_text(place, event, &text, speaker),
+                other => self.block(place, event, &self.base(event), other),
+            };
+        }
+        if !made {
+            self.pass(event, "user/empty");
+        }
+    }
+
+    fn user_text(&mut self, place: Place, event: &Event<'_>, text: &str, speaker: &Speaker<'_>) -> bool {
+        let prompt = words::clean_prompt(text);
+        let (role, kind, words) = self.classify(event, &prompt, speaker);
+        if words.trim().is_empty() {
+            // Nothing but a reminder: not what anybody said, yet not to be lost.
+            let base = Document { role: Role::Meta, kind: Kind::Notice, ..self.base(event) };
+            return self.push(place, base, text);
+        }
+        let mut document = Document { role, kind, ..self.base(event) };
+        if kind == Kind::Prompt {
+            self.note_prompt(&mut document, &words);
+        }
+        self.push(place, document, &words)
+    }
+
+    /// Tells a person's words from all else that stands in user lines.
+    fn classify<'t>(&self, event: &Event<'_>, text: &'t str, speaker: &Speaker<'_>) -> (Role, Kind, Cow<'t, str>) {
+        let is_summary = speaker.compact || text.starts_with("This session is being continued from a previous conversation");
+        if is_summary {
+            return (Role::Assistant, Kind::Compaction, Cow::Borrowed(text));
+        }
+        let voice = self.voice(event);
+        match words::markup(text) {
+            Some((Markup::Command, words)) => return (voice, Kind::Command, Cow::Owned(words)),
+            Some((Markup::Output, words)) => return (Role::Tool, Kind::Output, Cow::Owned(words)),
+            Some((Markup::Peer, words)) => return (Role::Subagent, Kind::Prompt, Cow::Owned(words)),
+            Some((Markup::Machine, words)) => return (Role::Meta, Kind::Notice, Cow::Owned(words)),
+            None => {}
+        }
+        let is_warmup = self.kind == SourceKind::Agent && text.trim() == "Warmup";
+        if speaker.meta || is_warmup {
+            return (Role::Meta, Kind::Notice, Cow::Borrowed(text));
+        }
+        let role = match speaker.origin {
+            None | Some("human" | "voice-call") => voice,
+            Some("peer" | "coordinator") => Role::Subagent,
+            Some(_) => Role::Meta,
+        };
+        let kind = if role == Role::Meta { Kind::Notice } else { Kind::Prompt };
+        (role, kind, Cow::Borrowed(text))
+    }
+
+    /// Who types in this file.
+    fn voice(&self, event: &Event<'_>) -> Role {
+        if self.kind == SourceKind::Agent || event.sidechain {
+            return Role::Subagent;
+        }
+        match event.entrypoint.as_deref().or(self.state.entrypoint.as_deref()) {
+            Some(entrypoint) if entrypoint.starts_with("sdk-") => Role::Programmatic,
+            _ => Role::Human,
+        }
+    }
+
+    fn note_prompt(&mut self, document: &mut Document, words: &str) {
+        document.twin = Some(twin(&document.session, words));
+        if self.kind == SourceKind::Agent && !self.state.prompted {
+            document.echo = true;
+        }
+        self.state.prompted = true;
+        self.state.prompts += u64::from(matches!(document.role, Role::Human | Role::Programmatic));
+        if self.state.first_prompt.is_none() {
+            self.state.first_prompt = Some(beginning(words));
+        }
+    }
+
+    fn assistant(&mut self, place: Place, event: &Event<'_>, base: &Document, blocks: Vec<Block<'_>>) {
+        let mut made = false;
+        for block in blocks {
+            made |= match block {
+                Block::Text(text) => {
+                    self.state.answers += 1;
+                    let role = self.answerer(event);
+                    self.push(place, Document { role, kind: Kind::Text, ..base.clone() }, &words::fold_base64(&text))
+                }
+                Block::Thinking(text) => {
+                    let role = self.answerer(event);
+                    self.push(place, Document { role, kind: Kind::Thinking, ..base.clone() }, &text)
+                }
+                other => self.block(place, event, base, other),
+            };
+        }
+        if !made {
+            self.pass(event, "assistant/empty");
+        }
+    }
+
+    fn answerer(&self, event: &Event<'_>) -> Role {
+        if self.kind == SourceKind::Agent || event.sidechain { Role::Subagent } else { Role::Assistant }
+    }
+
+    /// Takes a block that may stand in a message of either side; says whether it made a document.
+    fn block(&mut self, place: Place, event: &Event<'_>, base: &Document, block: Block<'_>) -> bool {
+        match block {
+            Block::ToolUse { id, name, input } => self.tool_use(place, event, base, &id, &name, input),
+            Block::ToolResult { id, text, error } => {
+                let (tool, files) = self.answered(&id);
+                let tool_use = Some(id.into_owned());
+                let document = Document { role: Role::Tool, kind: Kind::ToolResult, tool, tool_use, files, error, ..base.clone() };
+                self.push(place, document, &words::clean_result(&text))
+            }
+            Block::Other { kind, text } => {
+                self.state.unknown += 1;
+                self.push(place, Document { kind: Kind::Unknown, tool: Some(kind.into_owned()), ..base.clone() }, &text)
+            }
+            Block::Media(kind) => self.push(place, Document { kind: Kind::Notice, ..base.clone() }, &format!("[{kind}]")),
+            Block::Text(text) | Block::Thinking(text) => self.push(place, base.clone(), &text),
+        }
+    }
+
+    fn tool_use(&mut self, place: Place, event: &Event<'_>, base: &Document, id: &str, name: &str, input: &str) -> bool {
+        self.state.tool_uses += 1;
+        let words = words::tool_words(input);
+        let cwd = event.cwd.as_deref().or(self.state.cwd.as_deref());
+        let files: Vec<String> = words.files.iter().map(|file| normal_path(file, cwd)).collect();
+        self.state.calls.push_back((id.to_string(), name.to_string(), files.clone()));
+        if self.state.calls.len() > CALLS_KEPT {
+            self.state.calls.pop_front();
+        }
+        let document = Document {
+            role: Role::Tool,
+            kind: Kind::ToolUse,
+            tool: Some(name.to_string()),
+            tool_use: Some(id.to_string()),
+            input: Some(input).filter(|input| input.len() <= INPUT_KEPT).map(str::to_string),
+            twin: words.prompt.as_deref().map(|prompt| twin(&base.session, prompt)),
+            files,
+            ..base.clone()
+        };
+        // A call without arguments still says that the tool was used.
+        let text = if words.text.is_empty() { name } else { &words.text };
+        self.push(place, document, text)
+    }
+
+    /// The tool and files of the call that is now answered.
+    fn answered(&mut self, id: &str) -> (Option<String>, Vec<String>) {
+        match self.state.calls.iter().rposition(|(call, ..)| call == id).and_then(|at| self.state.calls.remove(at)) {
+            Some((_, tool, files)) => (Some(tool), files),
+            None => (None, Vec::new()),
+        }
+    }
+
+    fn system(&mut self, place: Place, event: &Event<'_>, subtype: Option<&str>, text: &str) {
+        let text = words::strip_ansi(text);
+        let (role, kind, words) = match (subtype, words::markup(&text)) {
+            (Some("away_summary"), _) => (Role::Assistant, Kind::Recap, text),
+            (Some("voice_call_talk"), _) => (self.voice(event), Kind::Prompt, text),
+            (_, Some((Markup::Command, words))) => (self.voice(event), Kind::Command, Cow::Owned(words)),
+            (_, Some((Markup::Output, words))) => (Role::Tool, Kind::Output, Cow::Owned(words)),
+            _ => (Role::Meta, Kind::Notice, text),
+        };
+        let tool = subtype.map(str::to_string);
+        self.push(place, Document { role, kind, tool, ..self.base(event) }, &words);
+    }
+
+    /// A prompt that came through the queue, or stands in the history: often a copy, sometimes the only one.
+    fn queued(&mut self, place: Place, event: &Event<'_>, text: &str, origin: Option<&str>) {
+        let speaker = Speaker { origin, meta: false, compact: false };
+        let prompt = words::clean_prompt(text);
+        let (role, kind, words) = self.classify(event, &prompt, &speaker);
+        let is_history = self.kind == SourceKind::History;
+        let kind = match kind {
+            _ if is_history => Kind::History,
+            Kind::Prompt => Kind::Queued,
+            other => other,
+        };
+        let mut document = Document { role, kind, echo: event.uuid.is_none(), ..self.base(event) };
+        if is_history {
+            document.session = event.session.as_ref().map(ToString::to_string).unwrap_or_default();
+            if self.forgotten.is_some_and(|forgotten| forgotten.contains(&document.session)) {
+                return;
+            }
+            document.project.clone_from(&document.cwd);
+        }
+        document.twin = Some(twin(&document.session, &words));
+        if !self.push(place, document, &words) {
+            self.pass(event, "queue/empty");
+        }
+    }
+
+    fn named(&mut self, by: TitleBy, text: &str) {
+        let slot = match by {
+            TitleBy::User => &mut self.state.custom_title,
+            TitleBy::Model => &mut self.state.ai_title,
+            TitleBy::AgentName => &mut self.state.agent_name,
+            TitleBy::LastPrompt => &mut self.state.last_prompt,
+        };
+        if slot.as_deref() != Some(text) {
+            *slot = Some(text.to_string()).filter(|text| !text.is_empty());
+        }
+    }
+
+    /// A subagent's message as its parent saw it; its own transcript, if there is one, is the better copy.
+    fn agent_message<'e>(&mut self, place: Place, outer: &Event<'_>, agent: Option<Cow<'e, str>>, mut inner: Event<'e>) {
+        let Some(agent) = agent.or(inner.agent.take()) else { return };
+        if self.agents.is_some_and(|agents| agents.contains(agent.as_ref())) {
+            return;
+        }
+        inner.sidechain = true;
+        inner.timestamp = inner.timestamp.or(outer.timestamp);
+        inner.agent = Some(agent.clone());
+        let made = self.out.len();
+        match std::mem::take(&mut inner.body) {
+            Body::User { blocks, origin, meta, compact, .. } => {
+                self.user(place, &inner, blocks, &Speaker { origin: origin.as_deref(), meta, compact });
+            }
+            Body::Assistant { blocks, .. } => self.assistant(place, &inner, &self.base(&inner), blocks),
+            _ => {}
+        }
+        for document in &mut self.out[made..] {
+            document.via = Some(agent.to_string());
+        }
+    }
+
+    fn normal(&self, file: &str) -> String {
+        normal_path(file, self.state.cwd.as_deref())
+    }
+
+    /// Adds a document, or several for a long text; says whether there was anything to add.
+    fn push(&mut self, place: Place, document: Document, text: &str) -> bool {
+        let is_problem = matches!(document.kind, Kind::Bad | Kind::Oversized);
+        if text.trim().is_empty() && !is_problem {
+            return false;
+        }
+        let session = if document.session.is_empty() && self.kind != SourceKind::History { self.session() } else { document.session.clone() };
+        for piece in words::pieces(text, TEXT_CAP) {
+            let timestamp = document.timestamp.or(self.state.previous);
+            self.out.push(Document {
+                text: piece.to_string(),
+                offset: place.offset,
+                line: place.line,
+                part: self.part,
+                session: session.clone(),
+                timestamp,
+                input: if self.part == 0 { document.input.clone() } else { None },
+                ..document.clone()
+            });
+            self.part += 1;
+            self.state.documents += 1;
+        }
+        true
+    }
+}
+
+/// What a user line says about who sent it.
+struct Speaker<'a> {
+    origin: Option<&'a str>,
+    meta: bool,
+    compact: bool,
+}
+
+/// Fingerprint of words said in a session, blind to white space at the ends.
+fn twin(session: &str, words: &str) -> u64 {
+    xxh3_64_with_seed(words.trim().as_bytes(), xxh3_64_with_seed(session.as_bytes(), 0))
+}
+
+/// The first line or so of a prompt.
+fn beginning(words: &str) -> String {
+    words.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(PROMPT_KEPT).collect()
+}

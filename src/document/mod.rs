@@ -1,0 +1,300 @@
+//! What is searchable: events of one file, in order, become [`Document`]s. Pure; no files, no tantivy.
+//!
+//! [`Builder`] is a fold over the lines of a file. Its whole memory is a [`FileState`], which is kept with the
+//! checkpoint, so that reading a file in ten runs gives the same documents as reading it in one.
+
+mod build;
+mod words;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+pub use build::{Builder, Place};
+pub use words::normal_path;
+
+/// The most text one document holds; longer texts become several documents of one message.
+/// (While a document is added it costs several times its size in memory.)
+pub const TEXT_CAP: usize = 256 << 10;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// A person typed it.
+    Human,
+    /// The model answered, thought or summed up.
+    Assistant,
+    /// A tool was called or has answered.
+    Tool,
+    /// A subagent spoke, or was spoken to.
+    Subagent,
+    /// A program sent it through the SDK.
+    Programmatic,
+    /// Claude Code itself put it in; not searched unless asked for.
+    #[default]
+    Meta,
+}
+
+/// What it is.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A prompt.
+    Prompt,
+    /// A prompt that waited in the queue, or came from it.
+    Queued,
+    /// A prompt of the prompt history.
+    History,
+    /// A slash command, or a shell command typed with `!`.
+    Command,
+    /// An answer.
+    Text,
+    /// Reasoning.
+    Thinking,
+    /// The call of a tool.
+    ToolUse,
+    /// The answer of a tool.
+    ToolResult,
+    /// Output of a command, or one too large for the transcript.
+    Output,
+    /// The summary that replaced a compacted conversation.
+    Compaction,
+    /// A recap written by the model for a returning user.
+    Recap,
+    /// The name of a session.
+    Title,
+    /// A pull request.
+    Link,
+    /// Something put beside the conversation.
+    Attachment,
+    /// Files as they were before an edit, by name.
+    Snapshot,
+    /// A notice by Claude Code.
+    #[default]
+    Notice,
+    /// A line of a type nobody knew.
+    Unknown,
+    /// A line that is no record.
+    Bad,
+    /// A line too long to read.
+    Oversized,
+}
+
+impl Role {
+    /// All roles, with the words users know them by.
+    pub const ALL: [(Self, &'static str); 6] = [
+        (Self::Human, "human"),
+        (Self::Assistant, "assistant"),
+        (Self::Tool, "tool"),
+        (Self::Subagent, "subagent"),
+        (Self::Programmatic, "programmatic"),
+        (Self::Meta, "meta"),
+    ];
+
+    /// The word users know it by.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(role, _)| *role == self).map_or("", |(_, name)| name)
+    }
+}
+
+impl Kind {
+    /// All kinds, with the words users know them by.
+    pub const ALL: [(Self, &'static str); 19] = [
+        (Self::Prompt, "prompt"),
+        (Self::Queued, "queued"),
+        (Self::History, "history"),
+        (Self::Command, "command"),
+        (Self::Text, "text"),
+        (Self::Thinking, "thinking"),
+        (Self::ToolUse, "tool_use"),
+        (Self::ToolResult, "tool_result"),
+        (Self::Output, "output"),
+        (Self::Compaction, "compaction"),
+        (Self::Recap, "recap"),
+        (Self::Title, "title"),
+        (Self::Link, "link"),
+        (Self::Attachment, "attachment"),
+        (Self::Snapshot, "snapshot"),
+        (Self::Notice, "notice"),
+        (Self::Unknown, "unknown"),
+        (Self::Bad, "bad"),
+        (Self::Oversized, "oversized"),
+    ];
+
+    /// The word users know it by.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+}
+
+/// One searchable piece of a conversation. All but the text is kept beside it as JSON, so that a document can be
+/// taken over into an index of another shape.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Document {
+    /// The words.
+    #[serde(skip)]
+    pub text: String,
+    /// The line's id.
+    #[serde(rename = "u", skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+    /// The nearest line before it in the conversation that is a document too.
+    #[serde(rename = "p", skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// The session; of a subagent, the one that sent it.
+    #[serde(rename = "s")]
+    pub session: String,
+    /// The subagent.
+    #[serde(rename = "a", skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The folder the session was started in.
+    #[serde(rename = "pr", skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The folder it was in.
+    #[serde(rename = "cw", skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The git branch.
+    #[serde(rename = "b", skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Who speaks.
+    #[serde(rename = "r")]
+    pub role: Role,
+    /// What it is.
+    #[serde(rename = "k")]
+    pub kind: Kind,
+    /// The tool.
+    #[serde(rename = "t", skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The id of the tool call.
+    #[serde(rename = "tu", skip_serializing_if = "Option::is_none")]
+    pub tool_use: Option<String>,
+    /// The arguments of the tool call, as JSON.
+    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// The files it is about, in normal spelling.
+    #[serde(rename = "f", skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// The model.
+    #[serde(rename = "m", skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The API message.
+    #[serde(rename = "mi", skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Tokens: input, cache write, cache read, output.
+    #[serde(rename = "us", skip_serializing_if = "Option::is_none")]
+    pub usage: Option<[u64; 4]>,
+    /// When, in milliseconds since 1970.
+    #[serde(rename = "ts", skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<i64>,
+    /// Whether it reports a failure.
+    #[serde(rename = "e", skip_serializing_if = "std::ops::Not::not")]
+    pub error: bool,
+    /// Where in its file the record begins.
+    #[serde(rename = "o")]
+    pub offset: u64,
+    /// The line in its file, from 1.
+    #[serde(rename = "l")]
+    pub line: u64,
+    /// Which piece of the record it is, from 0.
+    #[serde(rename = "n", skip_serializing_if = "is_zero")]
+    pub part: u32,
+    /// The message that tells whose title this is; the message this one is a copy of; why a line is bad.
+    #[serde(rename = "x", skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Fingerprint of the words and the session, where the same words may stand more than once in a session:
+    /// in the queue, in the history, in the prompt of a subagent.
+    #[serde(rename = "w", skip_serializing_if = "Option::is_none")]
+    pub twin: Option<u64>,
+    /// Whether another document with the same `twin` is to be shown rather than this one.
+    #[serde(rename = "ec", skip_serializing_if = "std::ops::Not::not")]
+    pub echo: bool,
+    /// The subagent whose own transcript, if there is one, holds this message too.
+    #[serde(rename = "v", skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde wants")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// What is remembered of a file between runs: facts about its session, and what later lines may refer to.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct FileState {
+    /// The session, where the file's name does not tell it.
+    pub session: Option<String>,
+    /// The first folder named: what the project is called after.
+    pub project: Option<String>,
+    /// The last folder named.
+    pub cwd: Option<String>,
+    /// The last git branch named.
+    pub branch: Option<String>,
+    /// How Claude Code was started.
+    pub entrypoint: Option<String>,
+    /// The last version named.
+    pub version: Option<String>,
+    /// Earliest time.
+    pub first: Option<i64>,
+    /// Latest time.
+    pub last: Option<i64>,
+    /// Time of the line before.
+    pub previous: Option<i64>,
+    /// The name the user gave.
+    pub custom_title: Option<String>,
+    /// The name the model gave.
+    pub ai_title: Option<String>,
+    /// The name of a team agent.
+    pub agent_name: Option<String>,
+    /// Claude Code's own stand-in for a title.
+    pub last_prompt: Option<String>,
+    /// The first prompt.
+    pub first_prompt: Option<String>,
+    /// What a subagent was sent to do.
+    pub description: Option<String>,
+    /// The type of a subagent.
+    pub agent_type: Option<String>,
+    /// The session this one went on in.
+    pub continued_in: Option<String>,
+    /// The session this one was copied from.
+    pub forked_from: Option<String>,
+    /// Lines that are no documents, and what they follow: the chain of the conversation goes through them.
+    pub passed: VecDeque<(String, Option<String>)>,
+    /// Calls whose results have not come yet: id, tool, files.
+    pub calls: VecDeque<(String, String, Vec<String>)>,
+    /// Whether the first prompt of a subagent, a copy of its parent's tool call, has been seen.
+    pub prompted: bool,
+    /// Prompts by a human or a program.
+    pub prompts: u64,
+    /// Answers of the model.
+    pub answers: u64,
+    /// Calls of tools.
+    pub tool_uses: u64,
+    /// Lines without words, and lines of unknown type, by type.
+    pub passed_over: BTreeMap<String, u64>,
+    /// Lines of types nobody knew.
+    pub unknown: u64,
+    /// Lines, or parts of lines, that are no records.
+    pub bad: u64,
+    /// Lines too long to read.
+    pub oversized: u64,
+    /// Documents made so far.
+    pub documents: u64,
+}
+
+impl FileState {
+    /// The best name the file itself has for its session; Claude Code's own order.
+    pub fn title(&self) -> Option<&str> {
+        [&self.custom_title, &self.description, &self.ai_title, &self.agent_name]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .find(|title| !title.trim().is_empty())
+    }
+
+    /// What to call a session that has no name.
+    pub fn stand_in_title(&self) -> Option<&str> {
+        self.last_prompt.as_deref().or(self.first_prompt.as_deref())
+    }
+}

@@ -1,0 +1,400 @@
+//! The words of a message without the noise around them: pure functions from text to text.
+
+use std::borrow::Cow;
+
+use crate::json::{Token, Walk};
+
+/// Runs of base64 longer than this are pictures or archives, not words.
+const BASE64_RUN: usize = 1024;
+
+/// Keys of a tool's input that name a file or folder.
+const PATH_KEYS: [&str; 10] = [
+    "file_path",
+    "path",
+    "notebook_path",
+    "filePath",
+    "relative_path",
+    "filename",
+    "dir_path",
+    "planFilePath",
+    "scriptPath",
+    "uri",
+];
+
+/// What a tool was asked to do.
+#[derive(Debug, Default, PartialEq)]
+pub struct ToolWords {
+    /// Every string of the input, one after the other.
+    pub text: String,
+    /// The files and folders named as such.
+    pub files: Vec<String>,
+    /// The prompt for a subagent.
+    pub prompt: Option<String>,
+}
+
+/// Reads the words out of a tool's input, whatever its shape.
+pub fn tool_words(input: &str) -> ToolWords {
+    let mut words = ToolWords::default();
+    let mut key = String::new();
+    for token in Walk::new(input) {
+        match token {
+            Token::Key(name) => key = name.into_owned(),
+            Token::Text(value) if !value.is_empty() => words.take(&key, &value),
+            _ => {}
+        }
+    }
+    words
+}
+
+impl ToolWords {
+    fn take(&mut self, key: &str, value: &str) {
+        if PATH_KEYS.contains(&key) || (key == "files" && value.contains(['/', '\\', '.'])) {
+            self.files.push(value.strip_prefix("file://").unwrap_or(value).to_string());
+        }
+        if key == "prompt" {
+            self.prompt = Some(value.to_string());
+        }
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(&fold_base64(value));
+    }
+}
+
+/// Cleans the text of a tool's result: no reminders, escape sequences, line numbers or base64.
+pub fn clean_result(text: &str) -> Cow<'_, str> {
+    let text = chain(Cow::Borrowed(text), |text| strip_blocks(text, "system-reminder"));
+    let text = chain(text, strip_ansi);
+    let text = chain(text, strip_line_numbers);
+    chain(text, fold_base64)
+}
+
+/// Cleans what stands in a prompt besides the prompt.
+pub fn clean_prompt(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    for tag in ["system-reminder", "ide_opened_file", "ide_selection"] {
+        text = chain(text, |text| strip_blocks(text, tag));
+    }
+    let text = chain(text, strip_ansi);
+    chain(text, fold_base64)
+}
+
+/// Applies a cleaning step without copying where there is nothing to clean.
+fn chain<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
+    match text {
+        Cow::Borrowed(text) => step(text),
+        Cow::Owned(text) => match step(&text) {
+            Cow::Borrowed(same) if same.len() == text.len() => Cow::Owned(text),
+            other => Cow::Owned(other.into_owned()),
+        },
+    }
+}
+
+/// Takes out every `<tag>…</tag>`; an unclosed one goes to the end.
+fn strip_blocks<'a>(text: &'a str, tag: &str) -> Cow<'a, str> {
+    let open = format!("<{tag}>");
+    let close = format!("</{tag}>");
+    let Some(mut at) = memchr::memmem::find(text.as_bytes(), open.as_bytes()) else {
+        return Cow::Borrowed(text);
+    };
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    loop {
+        kept.push_str(rest[..at].trim_end_matches('\n'));
+        rest = match rest[at..].find(&close) {
+            Some(end) => &rest[at + end + close.len()..],
+            None => "",
+        };
+        match rest.find(&open) {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    kept.push_str(rest);
+    Cow::Owned(kept)
+}
+
+/// Takes out terminal escape sequences.
+pub fn strip_ansi(text: &str) -> Cow<'_, str> {
+    if memchr::memchr(0x1b, text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(0x1b, rest.as_bytes()) {
+        kept.push_str(&rest[..at]);
+        rest = after_escape(&rest[at + 1..]);
+    }
+    kept.push_str(rest);
+    Cow::Owned(kept)
+}
+
+/// What follows an escape sequence whose ESC has been passed.
+fn after_escape(rest: &str) -> &str {
+    let mut chars = rest.chars();
+    match chars.next() {
+        Some('[') => {
+            let body = chars.as_str();
+            let end = body.find(|c: char| ('\u{40}'..='\u{7e}').contains(&c) || c == '\n');
+            end.map_or("", |end| body[end..].strip_prefix(|c: char| c != '\n').unwrap_or(&body[end..]))
+        }
+        Some(']' | 'P' | '_' | '^') => {
+            let body = chars.as_str();
+            match body.find(['\u{7}', '\u{1b}', '\n']) {
+                Some(end) => body[end..].strip_prefix("\u{1b}\\").or(body[end..].strip_prefix('\u{7}')).unwrap_or(&body[end..]),
+                None => "",
+            }
+        }
+        Some('(' | ')' | '#' | '%') => {
+            chars.next();
+            chars.as_str()
+        }
+        Some('\n') | None => rest,
+        Some(_) => chars.as_str(),
+    }
+}
+
+/// Takes off the `  12→` or `12<TAB>` with which file contents are numbered.
+fn strip_line_numbers(text: &str) -> Cow<'_, str> {
+    if text.lines().take(2).all(|line| after_number(line).is_none()) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        kept.push_str(after_number(line).unwrap_or(line));
+    }
+    Cow::Owned(kept)
+}
+
+fn after_number(line: &str) -> Option<&str> {
+    let digits = line.trim_start_matches(' ');
+    let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+    if rest.len() == digits.len() || digits.len() - rest.len() > 9 {
+        return None;
+    }
+    rest.strip_prefix('→').or_else(|| rest.strip_prefix('\t'))
+}
+
+/// Puts a note in place of every long run of base64.
+pub fn fold_base64(text: &str) -> Cow<'_, str> {
+    if text.len() < BASE64_RUN {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::new();
+    let mut copied = 0;
+    let mut start = 0;
+    for (at, byte) in text.bytes().enumerate().chain([(text.len(), b' ')]) {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_') {
+            continue;
+        }
+        if at - start >= BASE64_RUN && is_base64(&text.as_bytes()[start..at]) {
+            kept.push_str(&text[copied..start]);
+            kept.push_str(&format!("[base64 {} bytes]", at - start));
+            copied = at;
+        }
+        start = at + 1;
+    }
+    if copied == 0 && kept.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    kept.push_str(&text[copied..]);
+    Cow::Owned(kept)
+}
+
+/// Tells base64 from a rule of dashes or one word repeated: real data uses most of the alphabet.
+fn is_base64(run: &[u8]) -> bool {
+    let mut seen = [false; 256];
+    run.iter().for_each(|byte| seen[usize::from(*byte)] = true);
+    seen.iter().filter(|seen| **seen).count() > 32
+}
+
+/// Says what a text between Claude Code's own tags is, and gives what is inside.
+pub fn markup(text: &str) -> Option<(Markup, String)> {
+    let text = text.trim_start();
+    let inner = |tag: &str| {
+        let from = text.find(&format!("<{tag}>"))? + tag.len() + 2;
+        let end = text[from..].find(&format!("</{tag}>")).map_or(text.len(), |end| from + end);
+        Some(text[from..end].trim().to_string())
+    };
+    let starts = |tag: &str| text.strip_prefix('<').and_then(|rest| rest.strip_prefix(tag)).is_some_and(|rest| rest.starts_with(['>', ' ']));
+    if starts("command-name") || starts("command-message") {
+        let name = inner("command-name").or_else(|| inner("command-message"))?;
+        let arguments = inner("command-args").unwrap_or_default();
+        return Some((Markup::Command, format!("{name} {arguments}").trim().to_string()));
+    }
+    if starts("bash-input") {
+        return Some((Markup::Command, format!("! {}", inner("bash-input")?)));
+    }
+    for tag in ["local-command-stdout", "local-command-stderr", "bash-stdout", "bash-stderr"] {
+        if starts(tag) {
+            return Some((Markup::Output, strip_ansi(&without_tags(text)).trim().to_string()));
+        }
+    }
+    if starts("teammate-message") || starts("cross-session-message") {
+        return Some((Markup::Peer, without_tags(text).trim().to_string()));
+    }
+    let machine = ["task-notification", "agent-notification", "bash-notification", "local-command-caveat"];
+    if machine.iter().any(|tag| starts(tag)) || text.starts_with("[Request interrupted") {
+        return Some((Markup::Machine, without_tags(text).trim().to_string()));
+    }
+    None
+}
+
+/// What a text between tags is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Markup {
+    /// A slash command or a `!` command the user typed.
+    Command,
+    /// What such a command printed.
+    Output,
+    /// A message of another agent.
+    Peer,
+    /// A notification by Claude Code itself.
+    Machine,
+}
+
+/// Puts a blank in place of each `<tag>` and `</tag>` of lower-case letters.
+fn without_tags(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        kept.push_str(&rest[..at]);
+        let tag = rest[at + 1..].strip_prefix('/').unwrap_or(&rest[at + 1..]);
+        let name = tag.len() - tag.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == '-').len();
+        let end = tag.find('>').filter(|end| name > 0 && *end < 400 && !tag[..*end].contains('<'));
+        match end {
+            Some(end) => {
+                kept.push(' ');
+                rest = &tag[end + 1..];
+            }
+            None => {
+                kept.push('<');
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    kept.push_str(rest);
+    kept
+}
+
+/// Cuts a long text into pieces, at the end of a line where there is one, without copying.
+pub fn pieces(text: &str, most: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while rest.len() > most {
+        let mut end = most;
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
+        let line_end = memchr::memrchr(b'\n', &rest.as_bytes()[..end]).filter(|at| *at > most / 2);
+        let end = line_end.map_or(end, |at| at + 1);
+        pieces.push(&rest[..end]);
+        rest = &rest[end..];
+    }
+    pieces.push(rest);
+    pieces
+}
+
+/// Gives a path one spelling: forward slashes, small drive letter, no `.` and `..`, absolute where `cwd` is known.
+pub fn normal_path(path: &str, cwd: Option<&str>) -> String {
+    let path = forward(path.trim());
+    let is_absolute = path.starts_with(['/', '~']) || path.as_bytes().get(1) == Some(&b':');
+    let whole = match cwd {
+        Some(cwd) if !is_absolute => format!("{}/{path}", forward(cwd)),
+        _ => path,
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in whole.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    let lead = if whole.starts_with('/') { "/" } else { "" };
+    format!("{lead}{}", parts.join("/"))
+}
+
+/// Windows spells the same folder with either slash and either case of the drive.
+fn forward(path: &str) -> String {
+    let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic();
+    let windows = drive || path.starts_with("\\\\");
+    let mut path = if windows || !path.contains('/') { path.replace('\\', "/") } else { path.to_string() };
+    if drive {
+        path[..1].make_ascii_lowercase();
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_lose_their_noise() {
+        for (text, clean) in [
+            ("plain", "plain"),
+            ("     1→fn main() {\n     2→}\n", "fn main() {\n}\n"),
+            ("7\tlet x;\n8\t\n", "let x;\n\n"),
+            ("12 monkeys\n3 more", "12 monkeys\n3 more"),
+            ("out\n<system-reminder>\nbe good\n</system-reminder>", "out"),
+            ("a<system-reminder>x</system-reminder>b<system-reminder>open", "ab"),
+            ("\u{1b}[1;31merror\u{1b}[0m: \u{1b}]8;;http://x\u{7}link\u{1b}]8;;\u{1b}\\", "error: link"),
+        ] {
+            assert_eq!(clean_result(text), clean);
+        }
+    }
+
+    #[test]
+    fn base64_becomes_a_note_and_rules_stay() {
+        let data: String = (0u8..=255).cycle().filter(u8::is_ascii_alphanumeric).map(char::from).take(2000).collect();
+        assert_eq!(fold_base64(&format!("see {data} end")), "see [base64 2000 bytes] end");
+        let rule = "-".repeat(3000);
+        assert_eq!(fold_base64(&rule), rule);
+    }
+
+    #[test]
+    fn markup_is_told_apart() {
+        let check = |text: &str| markup(text).map(|(kind, text)| format!("{kind:?} {text}"));
+        assert_eq!(
+            check("<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args>opus</command-args>").as_deref(),
+            Some("Command /model opus")
+        );
+        assert_eq!(check("<bash-input>ls -l</bash-input>").as_deref(), Some("Command ! ls -l"));
+        assert_eq!(check("<local-command-stdout>Set \u{1b}[1mx\u{1b}[0m</local-command-stdout>").as_deref(), Some("Output Set x"));
+        assert_eq!(check("<task-notification><task-id>7</task-id> done</task-notification>").as_deref(), Some("Machine 7  done"));
+        assert_eq!(check("[Request interrupted by user]").as_deref(), Some("Machine [Request interrupted by user]"));
+        assert_eq!(check("plain <b>prompt</b>"), None);
+    }
+
+    #[test]
+    fn tool_input_gives_words_and_files() {
+        let words = tool_words(r#"{"file_path":"/a/b.rs","edits":[{"old_string":"x","new_string":"y\nz"}],"n":3}"#);
+        assert_eq!(words.text, "/a/b.rs\nx\ny\nz");
+        assert_eq!(words.files, ["/a/b.rs"]);
+        assert_eq!(tool_words(r#""just a string""#).text, "just a string");
+    }
+
+    #[test]
+    fn paths_have_one_spelling() {
+        for (path, cwd, normal) in [
+            ("/a/./b/../c.rs", None, "/a/c.rs"),
+            ("src/x.rs", Some("/home/u/p"), "/home/u/p/src/x.rs"),
+            ("D:\\Work\\x.cs", None, "d:/Work/x.cs"),
+            ("x.cs", Some("D:\\Work"), "d:/Work/x.cs"),
+            ("~/notes.md", Some("/x"), "~/notes.md"),
+            ("../../up", None, "../../up"),
+        ] {
+            assert_eq!(normal_path(path, cwd), normal);
+        }
+    }
+
+    #[test]
+    fn pieces_cut_at_lines_and_characters() {
+        assert_eq!(pieces("short", 10), ["short"]);
+        assert_eq!(pieces("aaaaaa\nbbbbbb\ncc", 10), ["aaaaaa\n", "bbbbbb\ncc"]);
+        assert_eq!(pieces("äöüäöü", 5), ["äö", "üä", "öü"]);
+    }
+}

@@ -1,0 +1,197 @@
+//! From the bytes of one line to events: first as they stand, then repaired rung by rung, never dropped.
+//!
+//! Real transcripts hold lines cut by a crash, two records on one line, NUL blocks after a power cut, lone
+//! surrogates, raw control bytes. Each rung mends one of these; what no rung can mend comes out as
+//! [`Reading::Bad`] with its text, so that it is searchable and counted.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::Event;
+
+/// What a line, or a part of one, turned out to be.
+#[derive(Debug)]
+pub enum Reading<'a> {
+    /// A record.
+    Event(Box<Event<'a>>),
+    /// Something that is no record, with what can be read of it.
+    Bad {
+        /// Why it is none.
+        reason: String,
+        /// Its text, as far as it is text.
+        text: Cow<'a, str>,
+    },
+}
+
+/// How many false starts on one line are tried, so that a hostile line costs linear time.
+const MOST_ATTEMPTS: usize = 32;
+
+/// How one record is read out of JSON text.
+pub(super) type Parse = for<'a> fn(&'a str) -> serde_json::Result<Event<'a>>;
+
+/// Reads the bytes of a line and hands every record in it on, with its place in the line.
+pub(super) fn climb(bytes: &[u8], parse: Parse, each: &mut dyn FnMut(usize, Reading<'_>)) {
+    let (start, body) = strip_ends(bytes, each);
+    if body.is_empty() {
+        return;
+    }
+    if let Ok(text) = std::str::from_utf8(body)
+        && let Ok(event) = parse(text)
+    {
+        return each(start, Reading::Event(Box::new(event)));
+    }
+    let lossy = String::from_utf8_lossy(body);
+    let paired = replace_lone_surrogates(&lossy);
+    let repaired = blank_control_bytes(&paired);
+    if !split_records(&repaired, start, parse, each) {
+        each(start, Reading::Bad { reason: reason_of(&repaired, parse), text: Cow::Borrowed(&lossy) });
+    }
+}
+
+/// Says whether an unterminated last line is a whole record already.
+pub fn is_whole_record(bytes: &[u8]) -> bool {
+    let body = trim(bytes);
+    body.first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
+}
+
+/// Takes white space, a byte-order mark and NUL blocks off both ends; a NUL block is reported.
+fn strip_ends<'a>(bytes: &'a [u8], each: &mut dyn FnMut(usize, Reading<'_>)) -> (usize, &'a [u8]) {
+    let body = trim(bytes);
+    let start = bytes.len() - bytes.trim_ascii_start().len();
+    let skipped = body.as_ptr() as usize - bytes.as_ptr() as usize;
+    let nuls = memchr::memchr_iter(0, bytes).count() - memchr::memchr_iter(0, body).count();
+    if nuls > 0 {
+        let reason = format!("{nuls} NUL bytes, as a power cut leaves them");
+        each(start, Reading::Bad { reason, text: Cow::Borrowed("") });
+    }
+    (skipped, body)
+}
+
+fn trim(bytes: &[u8]) -> &[u8] {
+    let is_padding = |b: &u8| b.is_ascii_whitespace() || *b == 0;
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let first = bytes.iter().position(|b| !is_padding(b)).unwrap_or(bytes.len());
+    let last = bytes.iter().rposition(|b| !is_padding(b)).map_or(first, |at| at + 1);
+    &bytes[first..last]
+}
+
+/// Replaces escapes of one half of a surrogate pair, which no string can hold.
+fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+    if memchr::memmem::find(text.as_bytes(), b"\\u").is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut mended = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        mended.push_str(&rest[..at]);
+        let length = escape_length(&rest.as_bytes()[at..]);
+        let (escape, after) = match rest.get(at..at + length) {
+            Some(escape) => (escape, &rest[at + length..]),
+            None => (&rest[at..=at], &rest[at + 1..]),
+        };
+        mended.push_str(if is_lone(escape) { "\\ufffd" } else { escape });
+        rest = after;
+    }
+    mended.push_str(rest);
+    Cow::Owned(mended)
+}
+
+/// Length of the escape at the start: a pair of surrogates is one escape.
+fn escape_length(bytes: &[u8]) -> usize {
+    match (half(bytes), bytes.get(6..).and_then(half)) {
+        (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => 12,
+        (Some(_), _) => 6,
+        (None, _) => 2.min(bytes.len()),
+    }
+}
+
+/// The code of the `\uXXXX` escape at the start.
+fn half(bytes: &[u8]) -> Option<u32> {
+    let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
+    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+fn is_lone(escape: &str) -> bool {
+    escape.len() == 6 && half(escape.as_bytes()).is_some_and(|code| (0xd800..0xe000).contains(&code))
+}
+
+/// Puts a blank for each raw control byte, which JSON does not allow inside strings.
+fn blank_control_bytes(text: &str) -> Cow<'_, str> {
+    if text.bytes().any(|b| b < 0x20 || b == 0x7f) {
+        Cow::Owned(text.chars().map(|c| if (c as u32) < 0x20 || c as u32 == 0x7f { ' ' } else { c }).collect())
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Reads the records that stand one after the other on the line, passing over what is none in between.
+/// Says whether there was any.
+fn split_records(text: &str, start: usize, parse: Parse, each: &mut dyn FnMut(usize, Reading<'_>)) -> bool {
+    let mut found = Vec::new();
+    let mut scraps = Vec::new();
+    let mut at = 0;
+    let mut attempts = MOST_ATTEMPTS;
+    while at < text.len() {
+        match record_at(&text[at..], parse) {
+            Some(length) => {
+                found.push((at, length));
+                at += length;
+            }
+            None => {
+                attempts -= 1;
+                let next = if attempts == 0 { text.len() } else { next_start(text, at) };
+                scraps.push((at, next - at));
+                at = next;
+            }
+        }
+    }
+    if found.is_empty() {
+        return false;
+    }
+    for (at, length) in found {
+        if let Ok(event) = parse(&text[at..at + length]) {
+            each(start + at, Reading::Event(Box::new(event)));
+        }
+    }
+    for (at, length) in scraps {
+        let scrap = text[at..at + length].trim();
+        if !scrap.is_empty() {
+            let reason = "a piece of a record, on one line with a whole one".to_string();
+            each(start + at, Reading::Bad { reason, text: Cow::Borrowed(scrap) });
+        }
+    }
+    true
+}
+
+/// Length of the record that begins here, if one does.
+fn record_at(text: &str, parse: Parse) -> Option<usize> {
+    if !text.starts_with('{') {
+        return None;
+    }
+    let raw: &RawValue = serde_json::Deserializer::from_str(text).into_iter().next()?.ok()?;
+    parse(raw.get()).ok().map(|_| raw.get().len())
+}
+
+/// The next place behind `at` where a record could begin. Claude Code's records begin with one of a few keys,
+/// which keeps the search linear however many braces a line has.
+fn next_start(text: &str, at: usize) -> usize {
+    let behind = &text.as_bytes()[at + 1..];
+    let starts = [&b"{\"type\":"[..], b"{\"parentUuid\":", b"{\"display\":", b"{\"uuid\":"];
+    let found = starts.iter().filter_map(|key| memchr::memmem::find(behind, key)).min();
+    found.map_or(text.len(), |found| at + 1 + found)
+}
+
+fn reason_of(text: &str, parse: Parse) -> String {
+    match parse(text) {
+        Err(error) if text.starts_with('{') => format!("not a JSON record: {}", without_place(&error)),
+        _ if text.starts_with(['[', '"']) => "JSON, but not a record".to_string(),
+        _ => "not a JSON record".to_string(),
+    }
+}
+
+/// The parser's complaint without its line and column, which count inside a single line.
+fn without_place(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    message.split(" at line ").next().unwrap_or_default().to_string()
+}

@@ -1,0 +1,615 @@
+//! One line of a transcript as an [`Event`]. The only code that knows Claude Code's JSON keys; pure.
+//!
+//! An event says what a line *is*; what of it is searchable, and under which role, is for `document` to decide.
+//! Second copies (`toolUseResult`, `originalFile`), signatures and base64 are passed over without being decoded.
+
+mod ladder;
+mod shape;
+
+use std::borrow::Cow;
+
+use crate::json::{self, Token, Walk};
+pub use ladder::{Reading, is_whole_record};
+use shape::{AgentMeta, Attachment, Entry, HistoryEntry, Progress, RawBlock, RawContent, RawUsage, Str, ToolUseResult};
+
+/// One line of a transcript.
+#[derive(Debug, Default)]
+pub struct Event<'a> {
+    /// The line's own id.
+    pub uuid: Option<Cow<'a, str>>,
+    /// The line it follows in the conversation.
+    pub parent: Option<Cow<'a, str>>,
+    /// The session the line says it belongs to; the file's name is the better witness.
+    pub session: Option<Cow<'a, str>>,
+    /// The subagent that wrote it.
+    pub agent: Option<Cow<'a, str>>,
+    /// When, in milliseconds since 1970.
+    pub timestamp: Option<i64>,
+    /// The folder the session was in.
+    pub cwd: Option<Cow<'a, str>>,
+    /// The git branch of that folder.
+    pub branch: Option<Cow<'a, str>>,
+    /// The version of Claude Code.
+    pub version: Option<Cow<'a, str>>,
+    /// How Claude Code was started: `cli`, `sdk-ts`, …
+    pub entrypoint: Option<Cow<'a, str>>,
+    /// Whether a subagent wrote it.
+    pub sidechain: bool,
+    /// The message (session, uuid) of which this one is a copy made by the SDK.
+    pub copy_of: Option<(Cow<'a, str>, Cow<'a, str>)>,
+    /// What the line holds.
+    pub body: Body<'a>,
+}
+
+/// What a line holds.
+#[derive(Debug)]
+pub enum Body<'a> {
+    /// A line of type `user`: a prompt, or the results of tools.
+    User {
+        /// The blocks of the message.
+        blocks: Vec<Block<'a>>,
+        /// Who sent it, where that is said (`human`, `peer`, `task-notification`, …).
+        origin: Option<Cow<'a, str>>,
+        /// Whether Claude Code itself put it in.
+        meta: bool,
+        /// Whether it is the summary that replaces a compacted conversation.
+        compact: bool,
+        /// The subagent whose result this is.
+        result_of: Option<Cow<'a, str>>,
+    },
+    /// A line of type `assistant`.
+    Assistant {
+        /// The blocks of the message.
+        blocks: Vec<Block<'a>>,
+        /// The API message these blocks are part of.
+        message: Option<Cow<'a, str>>,
+        /// The model.
+        model: Option<Cow<'a, str>>,
+        /// What the API message cost.
+        usage: Usage,
+        /// Whether it reports a failed request.
+        error: bool,
+    },
+    /// A notice, a recap, a local command.
+    System {
+        /// Which sort.
+        subtype: Option<Cow<'a, str>>,
+        /// Its text.
+        text: Cow<'a, str>,
+    },
+    /// A prompt that waits until the model is ready.
+    Queued {
+        /// The prompt.
+        text: Cow<'a, str>,
+        /// Who sent it.
+        origin: Option<Cow<'a, str>>,
+    },
+    /// Something put beside the conversation.
+    Attachment {
+        /// Which sort.
+        kind: Cow<'a, str>,
+        /// Its text.
+        text: String,
+        /// The file it is about.
+        file: Option<Cow<'a, str>>,
+    },
+    /// A name for the session.
+    Title {
+        /// Who named it.
+        by: TitleBy,
+        /// The name.
+        text: Cow<'a, str>,
+    },
+    /// A name for the session that holds the message `leaf`, in whichever file that is.
+    Summary {
+        /// The name.
+        text: Cow<'a, str>,
+        /// The message that tells the session.
+        leaf: Option<Cow<'a, str>>,
+    },
+    /// A pull request made in the session.
+    Link {
+        /// Its address.
+        url: Cow<'a, str>,
+        /// Number and repository, readable.
+        text: String,
+    },
+    /// Files as they were before an edit, by name only.
+    Snapshot {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// The session went on in another file.
+    Continued {
+        /// The other session.
+        session: Cow<'a, str>,
+    },
+    /// The session moved to another folder.
+    Moved {
+        /// The new folder.
+        cwd: Cow<'a, str>,
+    },
+    /// A message of a subagent, seen from its parent.
+    AgentMessage {
+        /// The subagent.
+        agent: Option<Cow<'a, str>>,
+        /// The message.
+        event: Box<Event<'a>>,
+    },
+    /// A type that is known and holds no words.
+    Silent(Cow<'a, str>),
+    /// A type that nobody knew when this was written, with all its words.
+    Unknown {
+        /// The type.
+        kind: Cow<'a, str>,
+        /// Every string in the line.
+        text: String,
+    },
+}
+
+impl Default for Body<'_> {
+    fn default() -> Self {
+        Body::Silent(Cow::Borrowed(""))
+    }
+}
+
+/// One block of a message.
+#[derive(Debug)]
+pub enum Block<'a> {
+    /// Words.
+    Text(Cow<'a, str>),
+    /// The model's reasoning.
+    Thinking(Cow<'a, str>),
+    /// A tool is called.
+    ToolUse {
+        /// The call's id.
+        id: Cow<'a, str>,
+        /// The tool.
+        name: Cow<'a, str>,
+        /// Its arguments, as JSON text.
+        input: &'a str,
+    },
+    /// A tool has answered.
+    ToolResult {
+        /// The call's id.
+        id: Cow<'a, str>,
+        /// The answer.
+        text: Cow<'a, str>,
+        /// Whether it failed.
+        error: bool,
+    },
+    /// A picture or document, not decoded.
+    Media(Cow<'a, str>),
+    /// A block of another type, with all its words.
+    Other {
+        /// The type.
+        kind: Cow<'a, str>,
+        /// Every string in it that is worth keeping.
+        text: String,
+    },
+}
+
+/// Who named a session; a later one in this list wins over an earlier one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TitleBy {
+    /// The last prompt, kept by Claude Code as a stand-in.
+    LastPrompt,
+    /// The name of a team agent.
+    AgentName,
+    /// The model.
+    Model,
+    /// The user.
+    User,
+}
+
+/// Tokens of one API message.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Usage {
+    /// Fresh input.
+    pub input: u64,
+    /// Input written to the cache.
+    pub cache_write: u64,
+    /// Input read from the cache.
+    pub cache_read: u64,
+    /// Output.
+    pub output: u64,
+}
+
+/// The description beside a subagent's transcript.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct AgentDescription {
+    /// The type of agent.
+    pub kind: Option<String>,
+    /// What it was sent to do: the best title it has.
+    pub description: Option<String>,
+    /// The tool call that sent it.
+    pub tool_use: Option<String>,
+}
+
+/// Reads a line of a transcript; see [`Reading`].
+pub fn read_line(bytes: &[u8], each: &mut dyn FnMut(usize, Reading<'_>)) {
+    ladder::climb(bytes, parse_entry, each);
+}
+
+/// Reads a line of `history.jsonl`.
+pub fn read_history_line(bytes: &[u8], each: &mut dyn FnMut(usize, Reading<'_>)) {
+    ladder::climb(bytes, parse_history, each);
+}
+
+/// Reads the description of a subagent.
+pub fn read_agent_meta(bytes: &[u8]) -> Option<AgentDescription> {
+    let meta: AgentMeta<'_> = serde_json::from_slice(bytes).ok()?;
+    let owned = |text: Str<'_>| text.0.map(Cow::into_owned);
+    let description = owned(meta.description).or(owned(meta.name));
+    Some(AgentDescription { kind: owned(meta.kind), description, tool_use: owned(meta.tool_use) })
+}
+
+fn parse_entry(text: &str) -> serde_json::Result<Event<'_>> {
+    let mut entry: Entry<'_> = serde_json::from_str(only_object(text)?)?;
+    let fork = std::mem::take(&mut entry.forked_from);
+    Ok(Event {
+        uuid: entry.uuid.0.take(),
+        parent: entry.parent.0.take().or(entry.logical_parent.0.take()),
+        session: entry.session.0.take(),
+        agent: entry.agent.0.take(),
+        timestamp: entry.timestamp.0.take().and_then(|text| parse_timestamp(&text)),
+        cwd: entry.cwd.0.take().filter(|cwd| !cwd.is_empty()),
+        branch: entry.branch.0.take().filter(|branch| !branch.is_empty()),
+        version: entry.version.0.take(),
+        entrypoint: entry.entrypoint.0.take(),
+        sidechain: entry.sidechain.0,
+        copy_of: fork.session.0.zip(fork.message.0),
+        body: body_of(entry, text),
+    })
+}
+
+/// Lets only objects through: every other JSON value is no record.
+fn only_object(text: &str) -> serde_json::Result<&str> {
+    if text.starts_with('{') { Ok(text) } else { Err(serde::de::Error::custom("not an object")) }
+}
+
+fn body_of<'a>(entry: Entry<'a>, line: &'a str) -> Body<'a> {
+    let kind = entry.kind.0.clone().unwrap_or_default();
+    match kind.as_ref() {
+        "user" => user(entry),
+        "assistant" => assistant(entry),
+        "system" => system(entry),
+        "queue-operation" => queue_operation(&entry),
+        "attachment" => attachment(&entry),
+        "progress" => progress(&entry),
+        "custom-title" => title(TitleBy::User, entry.custom_title),
+        "ai-title" => title(TitleBy::Model, entry.ai_title),
+        "agent-name" => title(TitleBy::AgentName, entry.agent_name),
+        "last-prompt" => title(TitleBy::LastPrompt, entry.last_prompt),
+        "summary" => Body::Summary { text: entry.summary.0.unwrap_or_default(), leaf: entry.leaf.0 },
+        "pr-link" => link(&entry),
+        "file-history-snapshot" => Body::Snapshot { files: snapshot_files(entry.snapshot.0) },
+        "file-history-delta" => Body::Snapshot { files: entry.tracking_path.0.map(Cow::into_owned).into_iter().collect() },
+        "continued-in" => Body::Continued { session: entry.continued_in.0.unwrap_or_default() },
+        "relocated" => Body::Moved { cwd: entry.relocated_cwd.0.unwrap_or_default() },
+        "mode" | "permission-mode" | "bridge-session" | "tag" | "worktree-state" | "fork-context-ref" | "agent-color"
+        | "agent-setting" | "content-replacement" | "attribution-snapshot" | "atis-latch" | "tools-used"
+        | "history-suppression" | "data-flow-records" | "data-flow-incomplete" => Body::Silent(kind),
+        _ => Body::Unknown { text: unknown_text(line), kind },
+    }
+}
+
+fn user(entry: Entry<'_>) -> Body<'_> {
+    let result = entry.tool_use_result.0.filter(|raw| memchr::memmem::find(raw.as_bytes(), b"\"agentId\"").is_some());
+    let result_of = result.and_then(|raw| serde_json::from_str::<ToolUseResult<'_>>(raw).ok()).and_then(|found| found.agent.0);
+    Body::User {
+        blocks: blocks_of(entry.message.content),
+        origin: entry.origin.kind.0,
+        meta: entry.meta.0,
+        compact: entry.compact.0,
+        result_of,
+    }
+}
+
+fn assistant(entry: Entry<'_>) -> Body<'_> {
+    let message = entry.message;
+    let RawUsage { input, cache_write, cache_read, output, .. } = message.usage;
+    Body::Assistant {
+        blocks: blocks_of(message.content),
+        message: message.id.0,
+        model: message.model.0,
+        usage: Usage { input: input.0, cache_write: cache_write.0, cache_read: cache_read.0, output: output.0 },
+        error: entry.api_error.0,
+    }
+}
+
+fn system(entry: Entry<'_>) -> Body<'_> {
+    let text = entry.content.0.or(entry.blocks.0).map(text_of_value).unwrap_or_default();
+    if text.is_empty() {
+        let subtype = entry.subtype.0.unwrap_or_default();
+        return Body::Silent(Cow::Owned(format!("system/{subtype}")));
+    }
+    Body::System { subtype: entry.subtype.0, text }
+}
+
+fn queue_operation<'a>(entry: &Entry<'a>) -> Body<'a> {
+    let text = entry.content.0.map(text_of_value).unwrap_or_default();
+    if text.is_empty() {
+        let operation = entry.operation.0.as_deref().unwrap_or_default();
+        return Body::Silent(Cow::Owned(format!("queue-operation/{operation}")));
+    }
+    Body::Queued { text, origin: None }
+}
+
+/// Attachments that only tell the model about its surroundings: lists of tools, counters, reminders.
+const SILENT_ATTACHMENTS: [&str; 13] = [
+    "total_tokens_reminder",
+    "task_reminder",
+    "todo_reminder",
+    "deferred_tools_delta",
+    "skill_listing",
+    "mcp_instructions_delta",
+    "agent_listing_delta",
+    "command_permissions",
+    "date_change",
+    "auto_mode",
+    "companion_intro",
+    "hook_cancelled",
+    "ultrathink_effort",
+];
+
+fn attachment<'a>(entry: &Entry<'a>) -> Body<'a> {
+    let raw = entry.attachment.0.unwrap_or("{}");
+    let found: Attachment<'a> = serde_json::from_str(raw).unwrap_or_default();
+    let kind = found.kind.0.unwrap_or_default();
+    if SILENT_ATTACHMENTS.contains(&kind.as_ref()) {
+        return Body::Silent(Cow::Owned(format!("attachment/{kind}")));
+    }
+    if kind == "queued_command" {
+        let origin = found.origin.kind.0.or(found.mode.0.filter(|mode| mode != "prompt"));
+        return Body::Queued { text: found.prompt.0.map(text_of_value).unwrap_or_default(), origin };
+    }
+    Body::Attachment { text: words_of(raw, &["type", "toolUseID", "hookEvent"]), kind, file: found.filename.0.or(found.path.0) }
+}
+
+fn progress<'a>(entry: &Entry<'a>) -> Body<'a> {
+    let found: Progress<'a> = entry.data.0.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
+    let kind = found.kind.0.unwrap_or_default();
+    match found.message.0.filter(|_| kind == "agent_progress").map(parse_entry) {
+        Some(Ok(event)) => Body::AgentMessage { agent: found.agent.0, event: Box::new(event) },
+        _ => Body::Silent(Cow::Owned(format!("progress/{kind}"))),
+    }
+}
+
+fn title(by: TitleBy, text: Str<'_>) -> Body<'_> {
+    Body::Title { by, text: text.0.unwrap_or_default() }
+}
+
+fn link<'a>(entry: &Entry<'a>) -> Body<'a> {
+    let repository = entry.pr_repository.0.as_deref().unwrap_or_default();
+    let text = format!("pull request #{} {repository}", entry.pr_number.0);
+    Body::Link { url: entry.pr_url.0.clone().unwrap_or_default(), text }
+}
+
+/// The keys of `trackedFileBackups`, which are the names of the files.
+fn snapshot_files(snapshot: Option<&str>) -> Vec<String> {
+    let mut depth = 0;
+    let mut inside = false;
+    let mut files = Vec::new();
+    for token in Walk::new(snapshot.unwrap_or_default()) {
+        match token {
+            Token::Open(_) => depth += 1,
+            Token::Close(_) => depth -= 1,
+            Token::Key(key) if depth == 1 => inside = key == "trackedFileBackups",
+            Token::Key(key) if depth == 2 && inside => files.push(key.into_owned()),
+            _ => {}
+        }
+    }
+    files
+}
+
+/// All words of a line of unknown type, without its ids and its envelope.
+fn unknown_text(line: &str) -> String {
+    words_of(
+        line,
+        &["type", "uuid", "parentUuid", "sessionId", "session_id", "timestamp", "cwd", "version", "gitBranch", "userType"],
+    )
+}
+
+/// Every string of an object but those under the given keys and under keys that hold no words.
+fn words_of(raw: &str, except: &[&str]) -> String {
+    let mut text = String::new();
+    let mut wanted = true;
+    for token in Walk::new(raw) {
+        match token {
+            Token::Key(key) => wanted = !except.contains(&key.as_ref()) && key != "signature" && key != "data",
+            Token::Text(value) if wanted && !value.is_empty() => {
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                text.push_str(&value);
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+fn blocks_of(content: RawContent<'_>) -> Vec<Block<'_>> {
+    match content {
+        RawContent::Nothing => Vec::new(),
+        RawContent::Text(text) => vec![Block::Text(text)],
+        RawContent::Blocks(blocks) => blocks.into_iter().map(block_of).collect(),
+    }
+}
+
+fn block_of(raw: RawBlock<'_>) -> Block<'_> {
+    let kind = raw.kind.0.unwrap_or_default();
+    match kind.as_ref() {
+        "text" => Block::Text(raw.text.0.unwrap_or_default()),
+        "thinking" => Block::Thinking(raw.thinking.0.unwrap_or_default()),
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => Block::ToolUse {
+            id: raw.id.0.unwrap_or_default(),
+            name: raw.name.0.unwrap_or_default(),
+            input: raw.input.0.unwrap_or("{}"),
+        },
+        _ if raw.tool_use_id.0.is_some() => Block::ToolResult {
+            id: raw.tool_use_id.0.unwrap_or_default(),
+            text: raw.content.0.map(text_of_value).unwrap_or_default(),
+            error: raw.is_error.0,
+        },
+        "image" | "document" | "redacted_thinking" => Block::Media(kind),
+        _ => {
+            let mut text = raw.text.0.map(Cow::into_owned).unwrap_or_default();
+            for part in [raw.from.0, raw.to.0, raw.content.0].into_iter().flatten() {
+                text = format!("{text}\n{}", json::all_text(part));
+            }
+            Block::Other { kind, text: text.trim().to_string() }
+        }
+    }
+}
+
+/// The words of a value that is a string, or a list of blocks, or anything.
+fn text_of_value(raw: &str) -> Cow<'_, str> {
+    match raw.as_bytes().first() {
+        Some(b'"') => json::unescape(raw.get(1..raw.len() - 1).unwrap_or_default()),
+        Some(b'[') => Cow::Owned(text_of_blocks(raw)),
+        _ => Cow::Owned(json::all_text(raw)),
+    }
+}
+
+fn text_of_blocks(raw: &str) -> String {
+    let Ok(blocks) = serde_json::from_str::<Vec<RawBlock<'_>>>(raw) else {
+        return json::all_text(raw);
+    };
+    let mut parts: Vec<String> = Vec::new();
+    for block in blocks {
+        match (block.kind.0.as_deref(), block.text.0) {
+            (_, Some(text)) => parts.push(text.into_owned()),
+            (Some("tool_reference"), None) => parts.push(block.tool_name.0.unwrap_or_default().into_owned()),
+            (Some(kind @ ("image" | "document")), None) => parts.push(format!("[{kind}]")),
+            (Some(_), None) => parts.extend(block.content.0.map(json::all_text)),
+            (None, None) => return json::all_text(raw),
+        }
+    }
+    parts.join("\n")
+}
+
+fn parse_history(text: &str) -> serde_json::Result<Event<'_>> {
+    let entry: HistoryEntry<'_> = serde_json::from_str(only_object(text)?)?;
+    let pasted = entry.pasted.0.map(|raw| words_of(raw, &["type", "mediaType", "contentHash", "filename"])).unwrap_or_default();
+    let display = entry.display.0.unwrap_or_default();
+    let text = if pasted.is_empty() { display } else { Cow::Owned(format!("{display}\n{pasted}")) };
+    Ok(Event {
+        session: entry.session.0,
+        timestamp: i64::try_from(entry.timestamp.0).ok().filter(|ms| is_plausible(*ms)),
+        cwd: entry.project.0,
+        body: Body::Queued { text, origin: None },
+        ..Event::default()
+    })
+}
+
+/// Reads a time stamp; anything that is none, or lies outside 1970–2261, counts as absent.
+fn parse_timestamp(text: &str) -> Option<i64> {
+    let time: jiff::Timestamp = text.parse().ok()?;
+    Some(time.as_millisecond()).filter(|ms| is_plausible(*ms))
+}
+
+fn is_plausible(ms: i64) -> bool {
+    (1..9_190_000_000_000).contains(&ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shows every record of a line as `offset body`.
+    fn check(line: &[u8], expected: &[&str]) {
+        let mut shown = Vec::new();
+        read_line(line, &mut |at, reading| {
+            shown.push(match reading {
+                Reading::Event(event) => format!("{at} {}", show(&event.body)),
+                Reading::Bad { reason, text } => format!("{at} BAD {reason} | {}", text.chars().take(20).collect::<String>()),
+            });
+        });
+        assert_eq!(shown, expected, "{}", String::from_utf8_lossy(line));
+    }
+
+    fn show(body: &Body<'_>) -> String {
+        match body {
+            Body::User { blocks, .. } => format!("user {blocks:?}"),
+            Body::Assistant { blocks, .. } => format!("assistant {blocks:?}"),
+            other => format!("{other:?}"),
+        }
+    }
+
+    const HI: &str = r#"{"type":"user","uuid":"u1","message":{"role":"user","content":"hi"}}"#;
+
+    #[test]
+    fn strings_and_lists_are_content() {
+        check(HI.as_bytes(), &[r#"0 user [Text("hi")]"#]);
+        check(
+            br#"{"type":"assistant","message":{"content":[{"type":"text","text":"a"},{"type":"thinking","thinking":"b","signature":"zz"}]}}"#,
+            &[r#"0 assistant [Text("a"), Thinking("b")]"#],
+        );
+        check(
+            br#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"x"},{"type":"image","source":{"data":"AAAA"}}]}]}}"#,
+            &[r#"0 user [ToolResult { id: "t", text: "x\n[image]", error: false }]"#],
+        );
+    }
+
+    #[test]
+    fn odd_types_and_double_keys_cost_nothing() {
+        check(
+            br#"{"type":"user","uuid":7,"timestamp":{"x":[1]},"isMeta":"no","message":{"content":"old","content":"new"},"huge":1e999}"#,
+            &[r#"0 user [Text("new")]"#],
+        );
+        check(br#"{"type":"user","message":null}"#, &["0 user []"]);
+    }
+
+    #[test]
+    fn the_ladder_mends_what_it_can() {
+        check(b"  \r\n", &[]);
+        check(format!("\u{feff}{HI}\r").as_bytes(), &[r#"3 user [Text("hi")]"#]);
+        check(format!("{HI}{HI}").as_bytes(), &[r#"0 user [Text("hi")]"#, r#"68 user [Text("hi")]"#]);
+        check(
+            format!("{{\"type\":\"user\",\"uu{HI}").as_bytes(),
+            &[r#"18 user [Text("hi")]"#, r#"0 BAD a piece of a record, on one line with a whole one | {"type":"user","uu"#],
+        );
+        check(
+            br#"{"type":"user","message":{"content":"a \ud83d b \ude00 \ud83d\ude00"}}"#,
+            &[r#"0 user [Text("a � b � 😀")]"#],
+        );
+        check(b"{\"type\":\"user\",\"message\":{\"content\":\"a \x1b b \xff\"}}", &[r#"0 user [Text("a   b �")]"#]);
+        check(b"\0\0\0\0", &["0 BAD 4 NUL bytes, as a power cut leaves them | "]);
+        check(
+            format!("\0\0{HI}\0").as_bytes(),
+            &["0 BAD 3 NUL bytes, as a power cut leaves them | ", r#"2 user [Text("hi")]"#],
+        );
+    }
+
+    #[test]
+    fn what_is_no_record_is_bad() {
+        check(b"garbage UNIQ", &["0 BAD not a JSON record | garbage UNIQ"]);
+        check(b".344Z\"}", &["0 BAD not a JSON record | .344Z\"}"]);
+        check(b"[1,2]", &["0 BAD JSON, but not a record | [1,2]"]);
+        check(b"null", &["0 BAD not a JSON record | null"]);
+        check(b"{\"type\":", &["0 BAD not a JSON record: EOF while parsing a value | {\"type\":"]);
+    }
+
+    #[test]
+    fn unknown_types_keep_their_words() {
+        check(
+            br#"{"type":"novelty","uuid":"u","payload":{"note":"brand new","n":[1,"two"]}}"#,
+            &[r#"0 Unknown { kind: "novelty", text: "brand new\ntwo" }"#],
+        );
+    }
+
+    #[test]
+    fn time_stamps_out_of_range_are_absent() {
+        for (text, ms) in [
+            ("2026-01-02T03:04:05.678Z", Some(1_767_323_045_678)),
+            ("2026-01-02T04:04:05.678+01:00", Some(1_767_323_045_678)),
+            ("9999-12-31T00:00:00Z", None),
+            ("-1", None),
+            ("yesterday", None),
+        ] {
+            assert_eq!(parse_timestamp(text), ms, "{text}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What was read of each file, kept as a document in the same commit as the text itself, so that the two can
+//! never disagree, whenever the power goes.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::schema::{FORGOTTEN, GONE, PARSER_VERSION};
+use crate::discover::{Source, SourceKind, Stat};
+use crate::document::FileState;
+
+/// The key of a file in the index: a fingerprint of its path's bytes.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct FileKey(u64);
+
+impl FileKey {
+    /// The key of a path.
+    pub fn of(path: &Path) -> Self {
+        Self(xxh3_64(path.as_os_str().as_encoded_bytes()))
+    }
+
+    /// Reads a key back from its text.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        u64::from_str_radix(text, 16).ok().map(Self)
+    }
+
+    pub(super) fn from_number(number: u64) -> Self {
+        Self(number)
+    }
+
+    pub(super) fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The key as a term.
+    pub(super) fn text(self) -> Arc<str> {
+        format!("{:016x}", self.0).into()
+    }
+}
+
+/// What was read of one file, and in which state the file was.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Checkpoint {
+    path: String,
+    /// The path's bytes in hexadecimal, where it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_hex: Option<String>,
+    kind: u8,
+    session: String,
+    agent: Option<String>,
+    dev: u64,
+    ino: u64,
+    size: u64,
+    mtime_ns: i64,
+    meta_size: u64,
+    meta_mtime_ns: i64,
+    parser: u32,
+    /// End of the last line that was read.
+    pub offset: u64,
+    /// Lines read.
+    pub lines: u64,
+    /// Fingerprint of the first bytes read.
+    pub head: u64,
+    /// Fingerprint of the last bytes read.
+    pub tail: u64,
+    /// Fingerprint of all bytes read, line by line.
+    pub chain: u64,
+    /// Since when the file is no longer there, in milliseconds since 1970.
+    pub gone_since: Option<i64>,
+    /// Whether the user wants nothing of it in the index, now or later.
+    pub forgotten: bool,
+    /// What the lines read so far say.
+    pub state: FileState,
+}
+
+impl Checkpoint {
+    /// Begins the record of a file nothing was read of yet.
+    pub fn begin(source: &Source) -> Self {
+        let path = source.path.to_string_lossy().into_owned();
+        let path_hex = source.path.to_str().is_none().then(|| hex(source.path.as_os_str()));
+        let mut checkpoint = Self {
+            path,
+            path_hex,
+            kind: kind_code(source.kind),
+            session: source.session.clone(),
+            agent: source.agent.clone(),
+            ..Self::default()
+        };
+        checkpoint.seen(source, source.stat);
+        checkpoint
+    }
+
+    /// Notes the state in which the file was seen.
+    pub fn seen(&mut self, source: &Source, stat: Stat) {
+        (self.dev, self.ino, self.size, self.mtime_ns) = (stat.dev, stat.ino, stat.size, stat.mtime_ns);
+        let meta = source.meta.as_ref().map(|(_, stat)| *stat).unwrap_or_default();
+        (self.meta_size, self.meta_mtime_ns) = (meta.size, meta.mtime_ns);
+        self.parser = PARSER_VERSION;
+        self.gone_since = None;
+    }
+
+    /// Makes sure that the file is looked at again next time.
+    pub fn forget_stat(&mut self) {
+        (self.size, self.mtime_ns) = (0, 0);
+    }
+
+    /// Keeps of a file only that it is to be left alone.
+    #[must_use]
+    pub fn forgotten(self) -> Self {
+        let state = FileState { session: self.state.session, ..FileState::default() };
+        Self { forgotten: true, state, offset: 0, lines: 0, head: 0, tail: 0, chain: 0, ..self }
+    }
+
+    /// Notes that the file is there no more.
+    #[must_use]
+    pub fn gone(mut self, now: i64) -> Self {
+        self.gone_since = self.gone_since.or(Some(now));
+        self
+    }
+
+    /// Where the file is, or was.
+    pub fn path(&self) -> PathBuf {
+        match &self.path_hex {
+            Some(hex) => unhex(hex).unwrap_or_else(|| PathBuf::from(&self.path)),
+            None => PathBuf::from(&self.path),
+        }
+    }
+
+    /// The file's key.
+    pub fn key(&self) -> FileKey {
+        FileKey::of(&self.path())
+    }
+
+    /// What the file holds.
+    pub fn source_kind(&self) -> SourceKind {
+        match self.kind {
+            0 => SourceKind::Session,
+            1 => SourceKind::Agent,
+            2 => SourceKind::Spill,
+            _ => SourceKind::History,
+        }
+    }
+
+    /// The session the file belongs to.
+    pub fn session_id(&self) -> &str {
+        if self.session.is_empty() { self.state.session.as_deref().unwrap_or_default() } else { &self.session }
+    }
+
+    /// The subagent the file belongs to.
+    pub fn agent_id(&self) -> Option<&str> {
+        self.agent.as_deref()
+    }
+
+    /// The file as it was when it was read.
+    pub fn stat(&self) -> Stat {
+        Stat { dev: self.dev, ino: self.ino, size: self.size, mtime_ns: self.mtime_ns }
+    }
+
+    /// Whether an older program read it.
+    pub fn is_outdated(&self) -> bool {
+        self.parser != PARSER_VERSION
+    }
+
+    /// Whether the description beside it has changed.
+    pub fn meta_differs(&self, source: &Source) -> bool {
+        let meta = source.meta.as_ref().map(|(_, stat)| *stat).unwrap_or_default();
+        (self.meta_size, self.meta_mtime_ns) != (meta.size, meta.mtime_ns)
+    }
+
+    /// Whether it may be the same file under a new name.
+    pub fn may_be(&self, source: &Source) -> bool {
+        let same_place = self.ino != 0 && (self.dev, self.ino) == (source.stat.dev, source.stat.ino);
+        (same_place || self.session == source.session) && self.kind == kind_code(source.kind) && self.offset <= source.stat.size
+    }
+
+    pub(super) fn stat_key(&self) -> u64 {
+        if self.forgotten {
+            return FORGOTTEN;
+        }
+        if self.gone_since.is_some() {
+            return GONE;
+        }
+        let meta = Stat { size: self.meta_size, mtime_ns: self.meta_mtime_ns, ..Stat::default() };
+        stat_key(self.stat(), meta, self.parser)
+    }
+}
+
+/// What the index knows of all files, as little as tells which have changed.
+#[derive(Clone, Debug, Default)]
+pub struct Known(pub(super) HashMap<FileKey, u64>);
+
+impl Known {
+    /// Whether a file is just as it was when it was last read.
+    pub fn is_current(&self, source: &Source) -> bool {
+        let known = self.0.get(&FileKey::of(&source.path));
+        known == Some(&FORGOTTEN) || known == Some(&source_stat_key(source))
+    }
+
+    /// Whether the file was ever read.
+    pub fn has(&self, path: &Path) -> bool {
+        self.0.contains_key(&FileKey::of(path))
+    }
+
+    /// The files that were there last time, by their keys.
+    pub fn present(&self) -> impl Iterator<Item = FileKey> + '_ {
+        self.0.iter().filter(|(_, stat)| **stat != GONE && **stat != FORGOTTEN).map(|(key, _)| *key)
+    }
+
+    /// How many files there are, those that are gone included.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing was ever read.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fn source_stat_key(source: &Source) -> u64 {
+    let meta = source.meta.as_ref().map(|(_, stat)| *stat).unwrap_or_default();
+    stat_key(source.stat, meta, PARSER_VERSION)
+}
+
+/// One number for the state of a file. That two states share it by chance is as likely as a bit flip.
+fn stat_key(stat: Stat, meta: Stat, parser: u32) -> u64 {
+    let mut bytes = Vec::with_capacity(56);
+    for number in [stat.dev, stat.ino, stat.size, meta.size, u64::from(parser)] {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    bytes.extend_from_slice(&stat.mtime_ns.to_le_bytes());
+    bytes.extend_from_slice(&meta.mtime_ns.to_le_bytes());
+    xxh3_64(&bytes).max(FORGOTTEN + 1)
+}
+
+fn kind_code(kind: SourceKind) -> u8 {
+    match kind {
+        SourceKind::Session => 0,
+        SourceKind::Agent => 1,
+        SourceKind::Spill => 2,
+        SourceKind::History => 3,
+    }
+}
+
+fn hex(name: &OsStr) -> String {
+    name.as_encoded_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(unix)]
+fn unhex(hex: &str) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt as _;
+    let bytes: Option<Vec<u8>> = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok()).collect();
+    Some(PathBuf::from(std::ffi::OsString::from_vec(bytes?)))
+}
+
+#[cfg(not(unix))]
+fn unhex(_: &str) -> Option<PathBuf> {
+    None
+}

@@ -1,0 +1,356 @@
+//! The index: where it lives, in which state it is, and the two ways to open it. The only folder that names tantivy.
+//!
+//! There is one index for each set of roots, in a folder whose name says for which roots and in which shape it was
+//! made; an index of another shape has another name, so programs of two versions never meet in one folder.
+
+mod budget;
+mod checkpoint;
+mod directory;
+mod find;
+mod gather;
+mod lock;
+mod reader;
+mod schema;
+mod tokenizer;
+mod writer;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tantivy::directory::error::{LockError, OpenReadError, OpenWriteError};
+use tantivy::store::{Compressor, ZstdCompressor};
+use tantivy::{IndexSettings, TantivyError};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::discover::Root;
+use crate::error::{Error, ErrorKind, Result, kind_of_io};
+pub use checkpoint::{Checkpoint, FileKey, Known};
+pub use find::{Filter, Found, Ranked};
+use directory::SafeDirectory;
+use lock::WriteLock;
+pub use reader::{Reader, Size};
+use schema::FORMAT_VERSION;
+pub use schema::PARSER_VERSION;
+use tokenizer::{WORDS, WordTokenizer};
+use writer::Header;
+pub use writer::{RunSize, Writer};
+
+/// The place of the index for a set of roots.
+#[derive(Clone, Debug)]
+pub struct Store {
+    data_dir: PathBuf,
+    roots_key: String,
+}
+
+/// The right to change a [`Store`].
+#[derive(Debug)]
+pub struct Locked<'s> {
+    store: &'s Store,
+    _lock: WriteLock,
+}
+
+impl Store {
+    /// Names the place; touches nothing.
+    pub fn new(data_dir: &Path, roots: &[Root]) -> Self {
+        let names: BTreeSet<&[u8]> = roots.iter().map(|root| root.path.as_os_str().as_encoded_bytes()).collect();
+        let joined: Vec<u8> = names.into_iter().flat_map(|name| [name, b"\0"].concat()).collect();
+        Self { data_dir: data_dir.to_path_buf(), roots_key: format!("{:08x}", xxh3_64(&joined) >> 32) }
+    }
+
+    /// The folder of the index.
+    pub fn directory(&self) -> PathBuf {
+        self.data_dir.join(format!("{}{}", self.prefix(), self.suffix()))
+    }
+
+    fn prefix(&self) -> String {
+        format!("index-{FORMAT_VERSION}-{:08x}", schema::fingerprint() >> 32)
+    }
+
+    fn suffix(&self) -> String {
+        format!("-{}", self.roots_key)
+    }
+
+    /// Opens the index for reading; none if there is none yet. Writes nothing.
+    pub fn read(&self) -> Result<Option<Reader>> {
+        let path = self.directory();
+        if !is_index_folder(&path)? {
+            return Ok(None);
+        }
+        Reader::open(&path).map(Some)
+    }
+
+    /// Says who is writing the index just now, if anybody is.
+    pub fn writer_at_work(&self) -> Option<String> {
+        WriteLock::holder(&lock::lock_path(&self.data_dir, &self.roots_key))
+    }
+
+    /// Takes the right to write, waiting a while for whoever has it.
+    pub fn lock(&self, wait: Duration) -> Result<Locked<'_>> {
+        make_private_folder(&self.data_dir)?;
+        let lock = WriteLock::take(&lock::lock_path(&self.data_dir, &self.roots_key), wait)?;
+        let locked = Locked { store: self, _lock: lock };
+        locked.tidy();
+        Ok(locked)
+    }
+
+    /// Other folders of indexes for the same roots: older shapes, and damaged ones put aside.
+    fn relatives(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs_err::read_dir(&self.data_dir) else { return Vec::new() };
+        let own = self.directory();
+        let mut found: Vec<PathBuf> = entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| *path != own)
+            .filter(|path| path.file_name().is_some_and(|name| {
+                let name = name.to_string_lossy();
+                name.starts_with("index-") && name.contains(&self.suffix())
+            }))
+            .collect();
+        found.sort();
+        found
+    }
+}
+
+impl Locked<'_> {
+    /// Opens the index for writing, making it if need be.
+    pub fn write(&self, size: RunSize) -> Result<Writer> {
+        let path = self.store.directory();
+        make_private_folder(&path)?;
+        Writer::open(&path, size)
+    }
+
+    /// Opens a folder beside the index, to build a new one in.
+    pub fn write_beside(&self) -> Result<Writer> {
+        let path = self.beside();
+        if path.is_dir() {
+            fs_err::remove_dir_all(&path).map_err(|error| Error::io("clear", &path, error))?;
+        }
+        make_private_folder(&path)?;
+        Writer::open(&path, RunSize::Large)
+    }
+
+    fn beside(&self) -> PathBuf {
+        self.renamed(".new")
+    }
+
+    fn renamed(&self, mark: &str) -> PathBuf {
+        let mut name = self.store.directory().into_os_string();
+        name.push(mark);
+        PathBuf::from(name)
+    }
+
+    /// Puts the index built beside in the place of the old one. Until the rename the old one is used, after it the
+    /// new one; a reader that has the old one open keeps it.
+    pub fn swap_in(&self) -> Result<()> {
+        let (path, beside) = (self.store.directory(), self.beside());
+        let failed = |error| Error::io("put the new index in place at", &path, error);
+        if path.is_dir() {
+            exchange(&beside, &path).map_err(failed)?;
+        } else {
+            fs_err::rename(&beside, &path).map_err(failed)?;
+        }
+        sync_folder(&self.store.data_dir).map_err(failed)?;
+        for old in [beside].into_iter().chain(self.older_shapes()) {
+            if old.is_dir() {
+                fs_err::remove_dir_all(&old).map_err(|error| Error::io("remove", &old, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a damaged index aside, keeping one generation of it.
+    pub fn put_aside(&self) -> Result<PathBuf> {
+        let aside = self.renamed(".damaged");
+        if aside.is_dir() {
+            fs_err::remove_dir_all(&aside).map_err(|error| Error::io("remove", &aside, error))?;
+        }
+        fs_err::rename(self.store.directory(), &aside).map_err(|error| Error::io("put aside", &aside, error))?;
+        Ok(aside)
+    }
+
+    /// Older indexes for the same roots that can still be read: what the sources no longer hold is taken from them.
+    pub fn predecessors(&self) -> Vec<Reader> {
+        let own = self.store.directory();
+        let candidates = std::iter::once(own).chain(self.store.relatives());
+        candidates.filter(|path| !path.to_string_lossy().ends_with(".new")).filter_map(|path| Reader::open_any(&path).ok()).collect()
+    }
+
+    /// Whether there is no index of this shape but one of another, to be taken over.
+    pub fn has_only_older_shapes(&self) -> bool {
+        !is_index_folder(&self.store.directory()).unwrap_or(true) && !self.older_shapes().is_empty()
+    }
+
+    fn older_shapes(&self) -> Vec<PathBuf> {
+        let is_plain = |path: &PathBuf| path.to_string_lossy().ends_with(&self.store.suffix());
+        self.store.relatives().into_iter().filter(is_plain).collect()
+    }
+
+    /// Finishes or undoes what a killed rebuild left half done.
+    fn tidy(&self) {
+        let path = self.store.directory();
+        let old = self.renamed(".old");
+        if old.is_dir() {
+            // The swap without an atomic exchange was cut between its two renames.
+            let _ = if path.is_dir() { fs_err::remove_dir_all(&old) } else { fs_err::rename(&old, &path) };
+        }
+        let beside = self.beside();
+        if beside.is_dir() {
+            let _ = fs_err::remove_dir_all(&beside);
+        }
+    }
+}
+
+/// Exchanges two folders in one step where the system can, in two where it cannot.
+fn exchange(new: &Path, current: &Path) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        if renameat_with(CWD, new, CWD, current, RenameFlags::EXCHANGE).is_ok() {
+            return Ok(());
+        }
+    }
+    let mut old = current.as_os_str().to_owned();
+    old.push(".old");
+    fs_err::rename(current, &old)?;
+    fs_err::rename(new, current)?;
+    fs_err::remove_dir_all(old)
+}
+
+/// Says whether a folder holds an index, or at least what is left of one.
+fn is_index_folder(path: &Path) -> Result<bool> {
+    match fs_err::read_dir(path) {
+        Ok(mut entries) => Ok(entries.any(|entry| entry.is_ok_and(|entry| !is_side_file(&entry.file_name().to_string_lossy())))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io("open the index in", path, error)),
+    }
+}
+
+/// Files that tantivy or we make before there is anything to find.
+fn is_side_file(name: &str) -> bool {
+    name.starts_with('.') || name == "CACHEDIR.TAG"
+}
+
+/// Makes a folder that only its owner may look into.
+pub(crate) fn make_private_folder(path: &Path) -> Result<()> {
+    let failed = |error| Error::io("create", path, error);
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+        builder.mode(0o700).create(path).map_err(failed)?;
+        let mode = fs_err::metadata(path).map_err(failed)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            fs_err::set_permissions(path, std::fs::Permissions::from_mode(0o700)).map_err(failed)?;
+        }
+        Ok(())
+    }
+    #[cfg(not(unix))]
+    builder.create(path).map_err(failed)
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    if cfg!(windows) { Ok(()) } else { fs_err::File::open(path)?.sync_all() }
+}
+
+/// Opens the index in a folder, or makes an empty one.
+fn create_or_open(path: &Path, directory: SafeDirectory) -> Result<tantivy::Index> {
+    let exists = tantivy::Index::exists(&directory).map_err(|error| damage(path, &error.into()))?;
+    if exists {
+        return open_checked(path, directory);
+    }
+    if is_index_folder(path)? {
+        return Err(damaged(path, "meta.json is missing"));
+    }
+    let (schema, _) = schema::schema();
+    let settings = IndexSettings {
+        docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(3) }),
+        docstore_blocksize: 32 << 10,
+        ..IndexSettings::default()
+    };
+    let mut index = tantivy::Index::create(directory, schema, settings).map_err(|error| tantivy_error(path, &error))?;
+    register(&mut index);
+    Ok(index)
+}
+
+/// Opens an index and makes sure that it is one of ours, of this shape.
+fn open_checked(path: &Path, directory: SafeDirectory) -> Result<tantivy::Index> {
+    let mut index = tantivy::Index::open(directory).map_err(|error| damage(path, &error))?;
+    let metas = index.load_metas().map_err(|error| damage(path, &error))?;
+    let header: Option<Header> = metas.payload.as_deref().and_then(|payload| serde_json::from_str(payload).ok());
+    let unusable = |what: String, hint: &str| Err(Error::new(ErrorKind::Unusable, what).hint(hint));
+    match header {
+        Some(header) if header.format > FORMAT_VERSION => {
+            let what = format!("the index in {} was made by a newer unspool ({})", path.display(), header.program);
+            return unusable(what, "upgrade unspool, or name another folder with --index-dir");
+        }
+        // Made, but killed before the first commit.
+        None if metas.segments.is_empty() && index.schema() == schema::schema().0 => {}
+        Some(_) if index.schema() == schema::schema().0 => {}
+        _ => {
+            let what = format!("{} holds an index that unspool did not make", path.display());
+            return unusable(what, "move it away, or name another folder with --index-dir");
+        }
+    }
+    register(&mut index);
+    Ok(index)
+}
+
+fn register(index: &mut tantivy::Index) {
+    index.tokenizers().register(WORDS, WordTokenizer);
+}
+
+/// Compares every file of the index with its checksum.
+fn check_sums(path: &Path, index: &tantivy::Index) -> Result<()> {
+    let wrong = index.validate_checksum().map_err(|error| damage(path, &error))?;
+    match wrong.into_iter().min() {
+        Some(file) => Err(damaged(path, &format!("{} has a wrong checksum", file.display()))),
+        None => Ok(()),
+    }
+}
+
+fn damaged(path: &Path, what: &str) -> Error {
+    let message = format!("the index in {} is damaged: {what}", path.display());
+    Error::new(ErrorKind::Damaged, message).hint("run `unspool index`: it puts the damaged index aside and builds a new one")
+}
+
+/// An error while opening or reading what should be there: the index is damaged, unless the system said no.
+fn damage(path: &Path, error: &TantivyError) -> Error {
+    match io_cause(error) {
+        Some(cause) if kind_of_io(cause) != ErrorKind::Other => tantivy_error(path, error),
+        _ => match error {
+            TantivyError::LockFailure(..) => tantivy_error(path, error),
+            _ => damaged(path, &short(error)),
+        },
+    }
+}
+
+/// Any other error of tantivy, with the system's word where there is one.
+fn tantivy_error(path: &Path, error: &TantivyError) -> Error {
+    if let TantivyError::LockFailure(LockError::LockBusy, _) = error {
+        let message = format!("the index in {} is locked by another process", path.display());
+        return Error::new(ErrorKind::Busy, message).hint("try again in a moment");
+    }
+    match io_cause(error) {
+        Some(cause) => Error::io("write", path, io::Error::new(cause.kind(), cause.to_string())),
+        None => Error::new(ErrorKind::Other, format!("the index in {} failed: {}", path.display(), short(error))),
+    }
+}
+
+fn io_cause(error: &TantivyError) -> Option<&io::Error> {
+    match error {
+        TantivyError::IoError(cause) => Some(cause),
+        TantivyError::OpenWriteError(OpenWriteError::IoError { io_error, .. })
+        | TantivyError::OpenReadError(OpenReadError::IoError { io_error, .. }) => Some(io_error),
+        TantivyError::LockFailure(LockError::IoError(cause), _) => Some(cause),
+        _ => None,
+    }
+}
+
+/// tantivy's errors may quote whole files; one line is enough.
+fn short(error: &TantivyError) -> String {
+    let text = error.to_string();
+    text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).take(160).collect()
+}

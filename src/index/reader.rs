@@ -1,0 +1,333 @@
+//! An index open for reading: one commit, seen as it was when it was opened. Works on a read-only folder.
+
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use tantivy::collector::{Count, DocSetCollector};
+use tantivy::query::{BooleanQuery, Occur, Query as TantivyQuery, TermQuery};
+use tantivy::schema::{IndexRecordOption, Schema};
+use tantivy::{DocAddress, DocSet as _, ReloadPolicy, Searcher, TERMINATED, TantivyDocument, Term};
+
+use super::checkpoint::{Checkpoint, FileKey, Known};
+use super::directory::SafeDirectory;
+use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, GONE};
+use super::{Found, damage, damaged, open_checked, register, tantivy_error};
+use crate::document::{Document, Kind};
+use crate::error::Result;
+
+/// An index open for reading.
+pub struct Reader {
+    path: PathBuf,
+    index: tantivy::Index,
+    schema: Schema,
+    pub(super) searcher: Searcher,
+    pub(super) fields: Fields,
+    transcripts: OnceLock<HashSet<u64>>,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Reader({})", self.path.display())
+    }
+}
+
+/// How large an index is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Size {
+    /// Documents, checkpoints included.
+    pub documents: u64,
+    /// Segments.
+    pub segments: usize,
+    /// Bytes on disk.
+    pub bytes: u64,
+}
+
+impl Reader {
+    /// Opens an index of this program's shape.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let directory = SafeDirectory::open(path).map_err(|error| tantivy_error(path, &error.into()))?;
+        let exists = tantivy::Index::exists(&directory).map_err(|error| damage(path, &error.into()))?;
+        if !exists {
+            return Err(damaged(path, "meta.json is missing"));
+        }
+        Self::with_index(path, open_checked(path, directory)?)
+    }
+
+    /// Opens an index of whatever shape, to take documents over from it.
+    pub(super) fn open_any(path: &Path) -> Result<Self> {
+        let directory = SafeDirectory::open(path).map_err(|error| tantivy_error(path, &error.into()))?;
+        let mut index = tantivy::Index::open(directory).map_err(|error| damage(path, &error))?;
+        register(&mut index);
+        Self::with_index(path, index)
+    }
+
+    fn with_index(path: &Path, index: tantivy::Index) -> Result<Self> {
+        let opened = catch_unwind(AssertUnwindSafe(|| index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()));
+        let reader: tantivy::IndexReader = match opened {
+            Ok(reader) => reader.map_err(|error| damage(path, &error))?,
+            Err(_) => return Err(damaged(path, "a file of it cannot be read")),
+        };
+        let (_, fields) = schema::schema();
+        let searcher = reader.searcher();
+        let schema = index.schema();
+        Ok(Self { path: path.to_path_buf(), schema, index, searcher, fields, transcripts: OnceLock::new() })
+    }
+
+    /// Runs a reading; whatever goes wrong in it means that the index is damaged, and is said so.
+    pub(super) fn guarded<T>(&self, read: impl FnOnce() -> tantivy::Result<T>) -> Result<T> {
+        match catch_unwind(AssertUnwindSafe(read)) {
+            Ok(read) => read.map_err(|error| damage(&self.path, &error)),
+            Err(_) => Err(damaged(&self.path, "a file of it cannot be read")),
+        }
+    }
+
+    /// What is known of all files.
+    pub fn known(&self) -> Result<Known> {
+        self.guarded(|| {
+            let mut known = HashMap::new();
+            for reader in self.searcher.segment_readers() {
+                let term = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
+                let Some(mut files) = reader.inverted_index(self.fields.kind)?.read_postings(&term, IndexRecordOption::Basic)? else {
+                    continue;
+                };
+                let keys = reader.fast_fields().u64("group")?;
+                let stats = reader.fast_fields().u64("stat")?;
+                while files.doc() != TERMINATED {
+                    let doc = files.doc();
+                    if !reader.is_deleted(doc)
+                        && let (Some(key), Some(stat)) = (keys.first(doc), stats.first(doc))
+                    {
+                        // Two checkpoints of one file contradict each other: it counts as never read.
+                        known.entry(FileKey::from_number(key)).and_modify(|known| *known = 0).or_insert(stat);
+                    }
+                    files.advance();
+                }
+            }
+            Ok(Known(known))
+        })
+    }
+
+    /// What was read of a file; none if nothing was, or if it cannot be told.
+    pub fn checkpoint(&self, key: FileKey) -> Result<Option<Checkpoint>> {
+        let found = self.with_term(Term::from_field_text(self.fields.checkpoint, &key.text()))?;
+        match found.as_slice() {
+            [one] => Ok(self.stored(*one).and_then(|stored| schema::checkpoint_of(&self.schema, &stored)).ok()),
+            _ => Ok(None),
+        }
+    }
+
+    /// The checkpoints of all files, in order of their paths.
+    pub fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
+        let kind = self.schema.get_field("kind").unwrap_or(self.fields.kind);
+        let mut all = Vec::new();
+        for address in self.with_term(Term::from_field_text(kind, CHECKPOINT_KIND))? {
+            all.push(self.stored(address).and_then(|stored| schema::checkpoint_of(&self.schema, &stored))?);
+        }
+        all.sort_by_key(Checkpoint::path);
+        Ok(all)
+    }
+
+    /// The checkpoints of the files of a session: its own, its subagents', its spilled outputs.
+    pub fn files_of_session(&self, session: &str) -> Result<Vec<Checkpoint>> {
+        let is_file = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
+        let of_session = Term::from_field_text(self.fields.session, session);
+        let query = BooleanQuery::new(vec![(Occur::Must, exact(is_file)), (Occur::Must, exact(of_session))]);
+        let found = self.guarded(|| self.searcher.search(&query, &DocSetCollector))?;
+        let mut files = Vec::new();
+        for address in found {
+            files.push(self.stored(address).and_then(|stored| schema::checkpoint_of(&self.schema, &stored))?);
+        }
+        files.sort_by_key(|file| (file.source_kind(), file.path()));
+        Ok(files)
+    }
+
+    /// The sessions the user wants nothing of.
+    pub fn forgotten_sessions(&self) -> Result<HashSet<String>> {
+        let known = self.known()?;
+        let mut sessions = HashSet::new();
+        for (key, _) in known.0.iter().filter(|(_, stat)| **stat == FORGOTTEN) {
+            sessions.extend(self.checkpoint(*key)?.map(|checkpoint| checkpoint.session_id().to_string()));
+        }
+        Ok(sessions)
+    }
+
+    /// How many documents a file has.
+    pub fn count_of(&self, key: FileKey) -> Result<u64> {
+        let term = Term::from_field_text(self.fields.source, &key.text());
+        self.guarded(|| Ok(self.searcher.search(&*exact(term), &Count)? as u64))
+    }
+
+    /// How many documents of a file belong to a session.
+    pub fn count_in_session(&self, key: FileKey, session: &str) -> Result<u64> {
+        let of_file = exact(Term::from_field_text(self.fields.source, &key.text()));
+        let of_session = exact(Term::from_field_text(self.fields.session, session));
+        let both = BooleanQuery::new(vec![(Occur::Must, of_file), (Occur::Must, of_session)]);
+        self.guarded(|| Ok(self.searcher.search(&both, &Count)? as u64))
+    }
+
+    /// All documents of a file, in order.
+    pub fn documents_of(&self, key: FileKey) -> Result<Vec<Document>> {
+        let source = self.schema.get_field("source").unwrap_or(self.fields.source);
+        let mut documents = self.documents(&self.with_term(Term::from_field_text(source, &key.text()))?)?;
+        documents.sort_by_key(|document| (document.offset, document.part));
+        Ok(documents)
+    }
+
+    /// All documents of a kind.
+    pub fn documents_of_kind(&self, kind: Kind) -> Result<Vec<(FileKey, Document)>> {
+        let mut found = Vec::new();
+        for address in self.with_term(Term::from_field_text(self.fields.kind, kind.name()))? {
+            found.push((self.source_of(address)?, self.document(address)?));
+        }
+        found.sort_by_key(|(key, document)| (*key, document.offset, document.part));
+        Ok(found)
+    }
+
+    /// All documents with an id: parts of the line, and its copies in other files.
+    pub fn documents_with_uuid(&self, uuid: &str) -> Result<Vec<Document>> {
+        let term = Term::from_field_bytes(self.fields.uuid, &schema::uuid_bytes(uuid));
+        let found = self.documents(&self.with_term(term)?)?;
+        Ok(found.into_iter().filter(|document| document.uuid.as_deref() == Some(uuid)).collect())
+    }
+
+    /// The document of a hit, and the file it was read from.
+    pub fn fetch(&self, found: &Found) -> Result<(FileKey, Document)> {
+        Ok((self.source_of(found.address)?, self.document(found.address)?))
+    }
+
+    /// Names that other files give to a session, told by a message that both have.
+    pub fn titles_by_leaf(&self, session: &str) -> Result<Vec<String>> {
+        self.guarded(|| {
+            let titles = self.searcher.search(&*exact(Term::from_field_text(self.fields.kind, Kind::Title.name())), &DocSetCollector)?;
+            let mut leaves = HashMap::new();
+            for address in titles {
+                let column = self.searcher.segment_reader(address.segment_ord).fast_fields().u64("leaf")?;
+                if let Some(leaf) = column.first(address.doc_id) {
+                    leaves.insert(leaf, address);
+                }
+            }
+            if leaves.is_empty() {
+                return Ok(Vec::new());
+            }
+            let mut found = Vec::new();
+            for reader in self.searcher.segment_readers() {
+                let term = Term::from_field_text(self.fields.session, session);
+                let Some(mut docs) = reader.inverted_index(self.fields.session)?.read_postings(&term, IndexRecordOption::Basic)? else {
+                    continue;
+                };
+                let groups = reader.fast_fields().u64("group")?;
+                while docs.doc() != TERMINATED {
+                    found.extend(groups.first(docs.doc()).and_then(|group| leaves.get(&group)).copied());
+                    docs.advance();
+                }
+            }
+            found.sort_unstable();
+            found.dedup();
+            let mut titles = Vec::new();
+            for address in found {
+                titles.push((address, self.searcher.doc::<TantivyDocument>(address)?));
+            }
+            Ok(titles.into_iter().filter_map(|(_, stored)| schema::document_of(&self.schema, &stored).ok()).map(|document| document.text).collect())
+        })
+    }
+
+    /// How large the index is.
+    pub fn size(&self) -> Size {
+        let entries = fs_err::read_dir(&self.path).into_iter().flatten().flatten();
+        let bytes = entries.filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum();
+        Size { documents: self.searcher.num_docs(), segments: self.searcher.segment_readers().len(), bytes }
+    }
+
+    /// Compares every file of the index with its checksum.
+    pub fn check_sums(&self) -> Result<()> {
+        match catch_unwind(AssertUnwindSafe(|| super::check_sums(&self.path, &self.index))) {
+            Ok(checked) => checked,
+            Err(_) => Err(damaged(&self.path, "a file of it cannot be read")),
+        }
+    }
+
+    /// Reads every stored document; says how many there are.
+    pub fn read_all(&self) -> Result<u64> {
+        self.guarded(|| {
+            let mut count = 0;
+            for reader in self.searcher.segment_readers() {
+                let store = reader.get_store_reader(1)?;
+                for stored in store.iter::<TantivyDocument>(reader.alive_bitset()) {
+                    stored?;
+                    count += 1;
+                }
+            }
+            Ok(count)
+        })
+    }
+
+    /// Whether a session is there in more than the prompt history.
+    pub(super) fn has_transcript(&self, session: u64) -> bool {
+        self.transcripts.get_or_init(|| self.sessions_with_transcripts().unwrap_or_default()).contains(&session)
+    }
+
+    fn sessions_with_transcripts(&self) -> Result<HashSet<u64>> {
+        self.guarded(|| {
+            let mut sessions = HashSet::new();
+            for reader in self.searcher.segment_readers() {
+                let term = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
+                let Some(mut files) = reader.inverted_index(self.fields.kind)?.read_postings(&term, IndexRecordOption::Basic)? else {
+                    continue;
+                };
+                let keys = reader.fast_fields().u64("session_key")?;
+                while files.doc() != TERMINATED {
+                    sessions.extend(keys.first(files.doc()));
+                    files.advance();
+                }
+            }
+            // The history itself is a file of no session.
+            sessions.remove(&schema::session_key(""));
+            Ok(sessions)
+        })
+    }
+
+    fn with_term(&self, term: Term) -> Result<Vec<DocAddress>> {
+        self.guarded(|| {
+            let mut found: Vec<DocAddress> = self.searcher.search(&*exact(term), &DocSetCollector)?.into_iter().collect();
+            found.sort_unstable();
+            Ok(found)
+        })
+    }
+
+    fn documents(&self, addresses: &[DocAddress]) -> Result<Vec<Document>> {
+        addresses.iter().map(|address| self.document(*address)).collect()
+    }
+
+    fn document(&self, address: DocAddress) -> Result<Document> {
+        self.stored(address).and_then(|stored| schema::document_of(&self.schema, &stored))
+    }
+
+    fn stored(&self, address: DocAddress) -> Result<TantivyDocument> {
+        self.guarded(|| self.searcher.doc(address))
+    }
+
+    fn source_of(&self, address: DocAddress) -> Result<FileKey> {
+        self.guarded(|| {
+            let column = self.searcher.segment_reader(address.segment_ord).fast_fields().str("source")?;
+            let mut text = String::new();
+            if let Some(column) = column
+                && let Some(ord) = column.term_ords(address.doc_id).next()
+            {
+                column.ord_to_str(ord, &mut text)?;
+            }
+            Ok(FileKey::parse(&text).unwrap_or(FileKey::from_number(0)))
+        })
+    }
+
+    /// How many files are gone, and how many there are in all.
+    pub fn count_files(&self) -> Result<(usize, usize)> {
+        let known = self.known()?;
+        Ok((known.0.values().filter(|stat| **stat == GONE).count(), known.0.len()))
+    }
+}
+
+fn exact(term: Term) -> Box<dyn TantivyQuery> {
+    Box::new(TermQuery::new(term, IndexRecordOption::Basic))
+}

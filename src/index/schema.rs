@@ -1,0 +1,382 @@
+//! The fields of the index, and how a [`Document`] becomes an entry in it and comes back.
+//!
+//! Every document keeps its text and, as JSON, all else that is known of it, so an index of another shape can be
+//! filled from an old one when the transcript itself is long gone.
+
+use std::sync::Arc;
+
+use tantivy::TantivyDocument;
+use tantivy::schema::document::{ReferenceValue, ReferenceValueLeaf};
+use tantivy::schema::{
+    BytesOptions, FAST, Field, IndexRecordOption, STORED, STRING, Schema, SchemaBuilder, TextFieldIndexing, TextOptions, Value,
+};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::budget::Permit;
+use super::checkpoint::{Checkpoint, FileKey};
+use super::tokenizer::WORDS;
+use crate::analysis::ANALYSIS_VERSION;
+use crate::document::{Document, Kind, Role};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The number of the index format; an older program refuses a newer index.
+///
+/// 1. First format.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The number of the reading: raised when the same transcript would give other documents. Files read by an older
+/// number are read again, a commit at a time, while search goes on.
+///
+/// 1. First reading.
+pub const PARSER_VERSION: u32 = 1;
+
+/// The kind under which checkpoints are kept; no document has it.
+pub(super) const CHECKPOINT_KIND: &str = "file";
+/// What stands in place of a fingerprint for a file that is gone.
+pub(super) const GONE: u64 = 1;
+/// What stands in place of a fingerprint for a file that is to be left alone.
+pub(super) const FORGOTTEN: u64 = 2;
+
+/// The fields, by name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields {
+    /// The file a document was read from.
+    pub(super) source: Field,
+    /// The file a checkpoint is about.
+    pub(super) checkpoint: Field,
+    /// The line's own id.
+    pub(super) uuid: Field,
+    /// Documents of equal value are one hit: parts of a message, copies of a line.
+    pub(super) group: Field,
+    /// Fingerprint of words that may stand more than once in a session.
+    pub(super) twin: Field,
+    /// Of a title: the message that tells whose it is.
+    pub(super) leaf: Field,
+    /// Role, kind and whether it is an echo, packed; see [`class_of`].
+    pub(super) class: Field,
+    /// Milliseconds since 1970.
+    pub(super) time: Field,
+    /// Of a checkpoint: fingerprint of the file's state.
+    pub(super) stat: Field,
+    pub(super) session: Field,
+    /// Fingerprint of the session, to group by.
+    pub(super) session_key: Field,
+    pub(super) agent: Field,
+    pub(super) via: Field,
+    pub(super) role: Field,
+    pub(super) kind: Field,
+    pub(super) tool: Field,
+    pub(super) model: Field,
+    pub(super) branch: Field,
+    pub(super) project: Field,
+    pub(super) cwd: Field,
+    /// `error` and the like.
+    pub(super) flag: Field,
+    /// Paths by every suffix, folded: whole, by name, and by folder through a prefix.
+    pub(super) file: Field,
+    /// Paths by their words.
+    pub(super) path: Field,
+    /// The words.
+    pub(super) body: Field,
+    /// All but the words, as JSON.
+    pub(super) meta: Field,
+}
+
+/// Makes the schema.
+pub(super) fn schema() -> (Schema, Fields) {
+    let mut builder = Schema::builder();
+    let fields = Fields {
+        source: builder.add_text_field("source", STRING | FAST),
+        checkpoint: builder.add_text_field("checkpoint", STRING),
+        uuid: builder.add_bytes_field("uuid", BytesOptions::default().set_indexed()),
+        group: builder.add_u64_field("group", FAST),
+        twin: builder.add_u64_field("twin", FAST),
+        leaf: builder.add_u64_field("leaf", FAST),
+        class: builder.add_u64_field("class", FAST),
+        time: builder.add_i64_field("time", FAST),
+        stat: builder.add_u64_field("stat", FAST),
+        session: builder.add_text_field("session", STRING),
+        session_key: builder.add_u64_field("session_key", FAST),
+        agent: builder.add_text_field("agent", STRING),
+        via: builder.add_text_field("via", STRING),
+        role: builder.add_text_field("role", STRING),
+        kind: builder.add_text_field("kind", STRING),
+        tool: builder.add_text_field("tool", STRING),
+        model: builder.add_text_field("model", STRING),
+        branch: builder.add_text_field("branch", STRING),
+        project: builder.add_text_field("project", STRING),
+        cwd: builder.add_text_field("cwd", STRING),
+        flag: builder.add_text_field("flag", STRING),
+        file: builder.add_text_field("file", STRING),
+        path: words_field(&mut builder, "path", false),
+        body: words_field(&mut builder, "body", true),
+        meta: builder.add_bytes_field("meta", STORED),
+    };
+    (builder.build(), fields)
+}
+
+fn words_field(builder: &mut SchemaBuilder, name: &str, stored: bool) -> Field {
+    let indexing = TextFieldIndexing::default().set_tokenizer(WORDS).set_index_option(IndexRecordOption::WithFreqsAndPositions);
+    let options = TextOptions::default().set_indexing_options(indexing);
+    builder.add_text_field(name, if stored { options.set_stored() } else { options })
+}
+
+/// Fingerprint of all that decides whether an index directory can be used by this program.
+pub(super) fn fingerprint() -> u64 {
+    let (schema, _) = schema();
+    let text = serde_json::to_string(&schema).unwrap_or_default();
+    xxh3_64_with_seed(text.as_bytes(), u64::from(ANALYSIS_VERSION))
+}
+
+/// A value of an entry.
+#[derive(Clone, Debug)]
+enum Leaf {
+    Text(String),
+    Shared(Arc<str>),
+    Bytes(Vec<u8>),
+    Unsigned(u64),
+    Signed(i64),
+}
+
+/// A document on its way into the index. It carries its share of the memory budget, and gives that back when the
+/// index is done with it; tantivy's own queue counts documents, however large they are.
+#[derive(Debug)]
+pub(super) struct Entry {
+    values: Vec<(Field, Leaf)>,
+    _permit: Permit,
+}
+
+impl tantivy::schema::document::Document for Entry {
+    type Value<'a> = EntryValue<'a>;
+    type FieldsValuesIter<'a> = EntryValues<'a>;
+
+    fn iter_fields_and_values(&self) -> Self::FieldsValuesIter<'_> {
+        EntryValues(self.values.iter())
+    }
+}
+
+/// Walks over the values of an entry.
+pub(super) struct EntryValues<'a>(std::slice::Iter<'a, (Field, Leaf)>);
+
+impl<'a> Iterator for EntryValues<'a> {
+    type Item = (Field, EntryValue<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|(field, leaf)| (*field, EntryValue(leaf)))
+    }
+}
+
+/// A value of an entry, as tantivy wants to see it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EntryValue<'a>(&'a Leaf);
+
+impl<'a> Value<'a> for EntryValue<'a> {
+    type ArrayIter = std::iter::Empty<Self>;
+    type ObjectIter = std::iter::Empty<(&'a str, Self)>;
+
+    fn as_value(&self) -> ReferenceValue<'a, Self> {
+        ReferenceValue::Leaf(match self.0 {
+            Leaf::Text(text) => ReferenceValueLeaf::Str(text),
+            Leaf::Shared(text) => ReferenceValueLeaf::Str(text),
+            Leaf::Bytes(bytes) => ReferenceValueLeaf::Bytes(bytes),
+            Leaf::Unsigned(number) => ReferenceValueLeaf::U64(*number),
+            Leaf::Signed(number) => ReferenceValueLeaf::I64(*number),
+        })
+    }
+}
+
+impl Fields {
+    /// Makes the entry of the session's name as a file has it; it can be replaced when the name changes.
+    pub(super) fn title_entry(&self, key: FileKey, document: Document, permit: Permit) -> Entry {
+        let mut entry = self.entry(key, document, permit);
+        entry.values.push((self.checkpoint, Leaf::Text(title_term(key))));
+        entry
+    }
+
+    /// Makes the entry of a document.
+    pub(super) fn entry(&self, key: FileKey, mut document: Document, permit: Permit) -> Entry {
+        let mut values = Vec::with_capacity(20);
+        let mut put = |field, leaf| values.push((field, leaf));
+        put(self.source, Leaf::Shared(key.text()));
+        put(self.group, Leaf::Unsigned(group_of(key, &document)));
+        put(self.class, Leaf::Unsigned(class_of(document.role, document.kind, document.echo)));
+        put(self.session, Leaf::Text(capped(&document.session)));
+        put(self.session_key, Leaf::Unsigned(session_key(&document.session)));
+        put(self.role, Leaf::Text(document.role.name().to_string()));
+        put(self.kind, Leaf::Text(document.kind.name().to_string()));
+        if let Some(uuid) = &document.uuid {
+            put(self.uuid, Leaf::Bytes(uuid_bytes(uuid)));
+        }
+        if let Some(time) = document.timestamp {
+            put(self.time, Leaf::Signed(time));
+        }
+        if let Some(twin) = document.twin {
+            put(self.twin, Leaf::Unsigned(twin));
+        }
+        if document.kind == Kind::Title
+            && let Some(leaf) = &document.note
+        {
+            put(self.leaf, Leaf::Unsigned(uuid_group(leaf)));
+        }
+        if document.error {
+            put(self.flag, Leaf::Text("error".to_string()));
+        }
+        let named = [
+            (self.agent, &document.agent),
+            (self.via, &document.via),
+            (self.tool, &document.tool),
+            (self.model, &document.model),
+            (self.branch, &document.branch),
+            (self.project, &document.project),
+            (self.cwd, &document.cwd),
+        ];
+        for (field, value) in named {
+            if let Some(value) = value {
+                put(field, Leaf::Text(capped(value)));
+            }
+        }
+        for file in &document.files {
+            put(self.path, Leaf::Text(file.clone()));
+            suffixes(file).into_iter().for_each(|suffix| put(self.file, Leaf::Text(suffix)));
+        }
+        let text = std::mem::take(&mut document.text);
+        put(self.meta, Leaf::Bytes(serde_json::to_vec(&document).unwrap_or_default()));
+        put(self.body, Leaf::Text(text));
+        Entry { values, _permit: permit }
+    }
+
+    /// Makes the entry of a checkpoint.
+    pub(super) fn checkpoint_entry(&self, checkpoint: &Checkpoint, permit: Permit) -> Entry {
+        let key = checkpoint.key();
+        let values = vec![
+            (self.checkpoint, Leaf::Shared(key.text())),
+            (self.kind, Leaf::Text(CHECKPOINT_KIND.to_string())),
+            (self.session, Leaf::Text(checkpoint.session_id().to_string())),
+            (self.session_key, Leaf::Unsigned(session_key(checkpoint.session_id()))),
+            (self.group, Leaf::Unsigned(key.number())),
+            (self.stat, Leaf::Unsigned(checkpoint.stat_key())),
+            (self.meta, Leaf::Bytes(serde_json::to_vec(checkpoint).unwrap_or_default())),
+        ];
+        Entry { values, _permit: permit }
+    }
+}
+
+/// The term under which the name a file gives its session is found.
+pub(super) fn title_term(key: FileKey) -> String {
+    format!("{}t", key.text())
+}
+
+/// Reads a stored document back, by field names, so that it works on an index of an older shape too.
+pub(super) fn document_of(schema: &Schema, stored: &TantivyDocument) -> Result<Document> {
+    let mut document: Document = serde_json::from_slice(stored_meta(schema, stored)?).map_err(|error| damaged(&error))?;
+    if let Some(body) = schema.get_field("body").ok().and_then(|body| stored.get_first(body)).and_then(|value| value.as_str()) {
+        document.text = body.to_string();
+    }
+    Ok(document)
+}
+
+/// Reads a stored checkpoint back.
+pub(super) fn checkpoint_of(schema: &Schema, stored: &TantivyDocument) -> Result<Checkpoint> {
+    serde_json::from_slice(stored_meta(schema, stored)?).map_err(|error| damaged(&error))
+}
+
+fn stored_meta<'d>(schema: &Schema, stored: &'d TantivyDocument) -> Result<&'d [u8]> {
+    let meta = schema.get_field("meta").map_err(|error| damaged(&error))?;
+    stored.get_first(meta).and_then(|value| value.as_bytes()).ok_or_else(|| damaged(&"a stored document has no description"))
+}
+
+fn damaged(cause: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Damaged, format!("the index is damaged: {cause}")).hint("run `unspool index --rebuild`")
+}
+
+/// Packs what the ranking needs of each document into one small number.
+pub(super) fn class_of(role: Role, kind: Kind, echo: bool) -> u64 {
+    let place = |found: Option<usize>| found.unwrap_or(0) as u64;
+    let role = place(Role::ALL.iter().position(|(one, _)| *one == role));
+    let kind = place(Kind::ALL.iter().position(|(one, _)| *one == kind));
+    (u64::from(echo) << 8) | (role << 5) | kind
+}
+
+/// Unpacks role, kind and echo.
+pub(super) fn from_class(class: u64) -> (Role, Kind, bool) {
+    let role = Role::ALL.get(((class >> 5) & 7) as usize).map_or(Role::Meta, |(role, _)| *role);
+    let kind = Kind::ALL.get((class & 31) as usize).map_or(Kind::Unknown, |(kind, _)| *kind);
+    (role, kind, class & 256 != 0)
+}
+
+/// What documents must share to be one hit.
+fn group_of(key: FileKey, document: &Document) -> u64 {
+    match (&document.uuid, document.kind) {
+        // A copy made by the SDK has a new id and names the old one.
+        (Some(uuid), _) => uuid_group(document.note.as_deref().filter(|_| document.kind != Kind::Title).unwrap_or(uuid)),
+        (None, Kind::Output) => xxh3_64_with_seed(b"output", key.number()),
+        (None, Kind::Link) => xxh3_64_with_seed(document.text.as_bytes(), xxh3_64(document.session.as_bytes())),
+        (None, Kind::Title) => xxh3_64_with_seed(document.text.as_bytes(), xxh3_64(document.session.as_bytes())),
+        (None, _) => xxh3_64_with_seed(&document.offset.to_le_bytes(), key.number()),
+    }
+}
+
+/// The number under which documents of a session are gathered.
+pub(super) fn session_key(session: &str) -> u64 {
+    xxh3_64(session.as_bytes())
+}
+
+/// The group of a line's id.
+pub(super) fn uuid_group(uuid: &str) -> u64 {
+    xxh3_64(uuid.as_bytes())
+}
+
+/// The bytes under which a line's id is found: a UUID takes 16, anything else is taken as it is.
+pub(super) fn uuid_bytes(uuid: &str) -> Vec<u8> {
+    hex_bytes(uuid).filter(|bytes| bytes.len() == 16).unwrap_or_else(|| capped(uuid).into_bytes())
+}
+
+/// Reads hexadecimal digits, dashes left out.
+fn hex_bytes(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    digits.chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?)).collect()
+}
+
+/// Terms have a limit in tantivy; nothing legitimate comes near it.
+fn capped(text: &str) -> String {
+    text.chars().take(1000).collect()
+}
+
+/// All tails of a path that begin at a component, folded in case.
+pub(super) fn suffixes(path: &str) -> Vec<String> {
+    let path = capped(&path.to_lowercase());
+    let trimmed = path.trim_start_matches('/');
+    let starts = std::iter::once(0).chain(trimmed.match_indices('/').map(|(at, _)| at + 1));
+    let mut suffixes: Vec<String> = starts.map(|at| trimmed[at..].to_string()).filter(|suffix| !suffix.is_empty()).collect();
+    if trimmed.len() < path.len() {
+        suffixes.push(path);
+    }
+    suffixes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_come_back() {
+        for (role, _) in Role::ALL {
+            for (kind, _) in Kind::ALL {
+                assert_eq!(from_class(class_of(role, kind, true)), (role, kind, true));
+            }
+        }
+    }
+
+    #[test]
+    fn paths_are_found_by_every_tail() {
+        assert_eq!(suffixes("/Home/u/x.rs"), ["home/u/x.rs", "u/x.rs", "x.rs", "/home/u/x.rs"]);
+        assert_eq!(suffixes("d:/w/x.cs"), ["d:/w/x.cs", "w/x.cs", "x.cs"]);
+    }
+
+    #[test]
+    fn ids_are_bytes() {
+        assert_eq!(uuid_bytes("00000000-0000-4000-8000-0000000000ff").len(), 16);
+        assert_eq!(uuid_bytes("msg-7"), b"msg-7");
+    }
+}

@@ -1,0 +1,213 @@
+//! The only code that writes an index.
+//!
+//! A writer is opened after the lock is taken, sweeps what a killed predecessor left, and is dropped at the first
+//! error: after a failed commit tantivy may publish half of what was meant. There is one way to commit, which
+//! always writes the header, so that a run that was cut short can be told from one that ended well.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use tantivy::indexer::{LogMergePolicy, UserOperation};
+use tantivy::{IndexWriter, Term};
+
+use super::budget::Budget;
+use super::checkpoint::{Checkpoint, FileKey};
+use super::directory::SafeDirectory;
+use super::schema::{self, Entry, FORMAT_VERSION, Fields, PARSER_VERSION};
+use super::{create_or_open, damage, tantivy_error};
+use crate::document::Document;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Text that may wait to be taken up by the index.
+const IN_FLIGHT: usize = 16 << 20;
+/// Memory in which a thread of a large run gathers a segment.
+const HEAP_LARGE: usize = 56 << 20;
+/// The same for a run of a few lines; tantivy wants no less than 15 MB.
+const HEAP_SMALL: usize = 16 << 20;
+/// More segments of one size than this are merged into one.
+const SEGMENTS_BEFORE_MERGE: usize = 8;
+
+/// What each commit says of itself.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub(super) struct Header {
+    pub(super) format: u32,
+    pub(super) schema: String,
+    pub(super) parser: u32,
+    pub(super) program: String,
+    /// Whether the run that made it ended well.
+    pub(super) clean: bool,
+}
+
+impl Header {
+    fn new(clean: bool) -> Self {
+        Self {
+            format: FORMAT_VERSION,
+            schema: format!("{:016x}", schema::fingerprint()),
+            parser: PARSER_VERSION,
+            program: env!("CARGO_PKG_VERSION").to_string(),
+            clean,
+        }
+    }
+}
+
+/// How large a run will be, as far as can be told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RunSize {
+    /// A few lines: be quick.
+    Small,
+    /// Many files: use all cores.
+    Large,
+}
+
+/// An index open for writing.
+#[derive(Debug)]
+pub struct Writer {
+    writer: WriterBox,
+    fields: Fields,
+    budget: Budget,
+}
+
+/// tantivy's writer has no `Debug`.
+struct WriterBox(IndexWriter<Entry>);
+
+impl std::fmt::Debug for WriterBox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("IndexWriter")
+    }
+}
+
+impl Writer {
+    /// Opens the index in a folder, making it if it is not there. The caller holds the lock.
+    pub(super) fn open(path: &Path, size: RunSize) -> Result<Self> {
+        sweep(path)?;
+        let directory = SafeDirectory::open(path).map_err(|error| tantivy_error(path, &error.into()))?;
+        let index = create_or_open(path, directory)?;
+        let metas = index.load_metas().map_err(|error| damage(path, &error))?;
+        let header: Option<Header> = metas.payload.as_deref().and_then(|payload| serde_json::from_str(payload).ok());
+        if header.is_some_and(|header| !header.clean) {
+            super::check_sums(path, &index)?;
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let (threads, heap) = match size {
+            RunSize::Small => (1, HEAP_SMALL),
+            RunSize::Large => (cores.clamp(1, 4), HEAP_LARGE * 2 / cores.clamp(2, 4)),
+        };
+        let options = tantivy::indexer::IndexWriterOptions::builder()
+            .num_worker_threads(threads)
+            .memory_budget_per_thread(heap)
+            .num_merge_threads(1)
+            .build();
+        let writer: IndexWriter<Entry> = index.writer_with_options(options).map_err(|error| tantivy_error(path, &error))?;
+        writer.set_merge_policy(Box::new(merge_policy()));
+        // A predecessor killed in the middle of a commit leaves files whose names the next commit would use again.
+        writer.garbage_collect_files().wait().map_err(|error| tantivy_error(path, &error))?;
+        let (_, fields) = schema::schema();
+        Ok(Self { writer: WriterBox(writer), fields, budget: Budget::new(IN_FLIGHT) })
+    }
+
+    /// Adds documents of a file.
+    pub fn add(&self, key: FileKey, documents: Vec<Document>) -> Result<()> {
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        for document in documents {
+            // Hand over what we hold before waiting for more of the budget, or nobody could ever give it back.
+            let size = document.text.len() + document.input.as_ref().map_or(0, String::len) + 1024;
+            if bytes > 0 && bytes + size > IN_FLIGHT / 8 {
+                self.run(std::mem::take(&mut batch))?;
+                bytes = 0;
+            }
+            bytes += size;
+            batch.push(UserOperation::Add(self.fields.entry(key, document, self.budget.take(size))));
+        }
+        self.run(batch)
+    }
+
+    /// Replaces what is known of a file, and the name it gives its session.
+    pub fn checkpoint(&self, checkpoint: &Checkpoint, title: Option<Document>, replaces: bool) -> Result<()> {
+        let key = checkpoint.key();
+        if replaces {
+            self.forget_checkpoint(key)?;
+        }
+        let mut batch = vec![UserOperation::Add(self.fields.checkpoint_entry(checkpoint, self.budget.take(1024)))];
+        batch.extend(title.map(|title| UserOperation::Add(self.fields.title_entry(key, title, self.budget.take(1024)))));
+        self.run(batch)
+    }
+
+    /// Drops the checkpoint of a file and the name it gives its session.
+    pub fn forget_checkpoint(&self, key: FileKey) -> Result<()> {
+        self.delete(Term::from_field_text(self.fields.checkpoint, &key.text()))?;
+        self.delete(Term::from_field_text(self.fields.checkpoint, &schema::title_term(key)))
+    }
+
+    /// Drops all documents of a file.
+    pub fn forget_documents(&self, key: FileKey) -> Result<()> {
+        self.delete(Term::from_field_text(self.fields.source, &key.text()))
+    }
+
+    /// Drops all documents of a session, in whichever file they stand.
+    pub fn forget_session(&self, session: &str) -> Result<()> {
+        self.delete(Term::from_field_text(self.fields.session, session))
+    }
+
+    /// Drops what a parent saw of a subagent, now that its own transcript is there.
+    pub fn forget_seen_of(&self, agent: &str) -> Result<()> {
+        self.delete(Term::from_field_text(self.fields.via, agent))
+    }
+
+    fn delete(&self, term: Term) -> Result<()> {
+        self.run(vec![UserOperation::Delete(term)])
+    }
+
+    fn run(&self, operations: Vec<UserOperation<Entry>>) -> Result<()> {
+        self.writer.0.run(operations).map(|_| ()).map_err(|error| self.error(&error))
+    }
+
+    /// Makes all that was said so far durable and visible, at once. `clean` says that the run is at its end.
+    pub fn commit(&mut self, clean: bool) -> Result<()> {
+        let payload = serde_json::to_string(&Header::new(clean)).unwrap_or_default();
+        let committed = self.writer.0.prepare_commit().and_then(|mut prepared| {
+            prepared.set_payload(&payload);
+            prepared.commit()
+        });
+        committed.map(|_| ()).map_err(|error| self.error(&error))
+    }
+
+    /// Waits for merges to end. Everything is committed already.
+    pub fn finish(self) -> Result<()> {
+        self.writer.0.wait_merging_threads().map_err(|error| Error::new(ErrorKind::Other, "merging failed").because(error))
+    }
+
+    /// Merges all segments into one, so that nothing deleted is left in any file.
+    pub fn squeeze(mut self) -> Result<()> {
+        let ids = self.writer.0.index().searchable_segment_ids().map_err(|error| self.error(&error))?;
+        if !ids.is_empty() {
+            self.writer.0.merge(&ids).wait().map_err(|error| self.error(&error))?;
+        }
+        self.writer.0.garbage_collect_files().wait().map_err(|error| self.error(&error))?;
+        self.finish()
+    }
+
+    fn error(&self, error: &tantivy::TantivyError) -> Error {
+        tantivy_error(Path::new("the index"), error)
+    }
+}
+
+fn merge_policy() -> LogMergePolicy {
+    let mut policy = LogMergePolicy::default();
+    policy.set_min_num_segments(SEGMENTS_BEFORE_MERGE);
+    policy.set_del_docs_ratio_before_merge(0.5);
+    policy
+}
+
+/// Removes the temporary files of killed predecessors, which tantivy never collects.
+fn sweep(path: &Path) -> Result<()> {
+    let entries = fs_err::read_dir(path).map_err(|error| Error::io("list", path, error))?;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.len() == 10 && name.starts_with(".tmp") {
+            let _ = fs_err::remove_file(entry.path());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,4 @@
+//! Writes answers for people and for programs, to whatever `Write` it is given; never to stdout by itself.
+
+pub mod json;
+pub mod text;

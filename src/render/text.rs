@@ -1,0 +1,338 @@
+//! For people: what was found on a terminal, or line by line in a pipe.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use super::json::timestamp;
+use crate::document::{Kind, Role};
+use crate::error::Problem;
+use crate::search::{Hit, Response, SessionHits, SessionInfo};
+use crate::untrusted::{Untrusted, for_terminal, one_line};
+use crate::update::{Lag, Report};
+use crate::upkeep::{Status, Verdict};
+
+/// How to show things on a terminal.
+#[derive(Clone, Debug)]
+pub struct Screen {
+    /// Columns.
+    pub width: usize,
+    /// The time, in milliseconds since 1970.
+    pub now: i64,
+    /// The time zone.
+    pub zone: jiff::tz::TimeZone,
+    /// The user's home, shown as `~`.
+    pub home: Option<String>,
+}
+
+const TITLE: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const MARK: Style = AnsiColor::Yellow.on_default().bold();
+const PERSON: Style = AnsiColor::Green.on_default();
+const MODEL: Style = AnsiColor::Cyan.on_default();
+const TOOL: Style = AnsiColor::Magenta.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+
+/// Columns for who speaks, and for when.
+const WHO_WIDTH: usize = 10;
+const WHEN_WIDTH: usize = 12;
+
+impl Screen {
+    /// Shows the answer of a search, session by session.
+    pub fn search(&self, out: &mut dyn Write, response: &Response, elapsed_ms: f64) -> io::Result<()> {
+        for session in &response.sessions {
+            self.session_line(out, &session.session)?;
+            for hit in &session.hits {
+                self.hit_line(out, hit, &session.session)?;
+            }
+            let more = session.total - session.hits.len();
+            if more > 0 {
+                writeln!(out, "  {DIM}… and {} more{DIM:#}", count(more, "hit"))?;
+            }
+            writeln!(out)?;
+        }
+        let hits = count(response.total_hits, "hit");
+        let sessions = count(response.total_sessions, "session");
+        let shown = if response.sessions.len() < response.total_sessions { format!(", best {} shown", response.sessions.len()) } else { String::new() };
+        writeln!(out, "{DIM}{hits} in {sessions}{shown} ({elapsed_ms:.0} ms){DIM:#}")
+    }
+
+    fn session_line(&self, out: &mut dyn Write, session: &SessionInfo) -> io::Result<()> {
+        let mut facts = vec![self.project(&session.project)];
+        facts.push(session.branch.line());
+        facts.push(session.last.map(|last| self.age(last)).unwrap_or_default());
+        facts.push(session.id.line().chars().take(8).collect());
+        if session.history_only {
+            facts.push("only its prompts are left".to_string());
+        } else if session.gone {
+            facts.push("transcript deleted".to_string());
+        }
+        facts.retain(|fact| !fact.is_empty());
+        let facts = facts.join(" · ");
+        let title = if session.title.is_empty() { "(untitled)".to_string() } else { session.title.line() };
+        let room = self.width.saturating_sub(facts.width() + 3).max(20);
+        writeln!(out, "{TITLE}{}{TITLE:#}  {DIM}{facts}{DIM:#}", cut(&title, room))
+    }
+
+    fn hit_line(&self, out: &mut dyn Write, hit: &Hit, session: &SessionInfo) -> io::Result<()> {
+        let (who, style) = who(hit);
+        let when = hit.timestamp.map(|time| self.moment(time)).unwrap_or_default();
+        let lead = 2 + WHO_WIDTH + 1 + WHEN_WIDTH + 2;
+        write!(out, "  {style}{}{style:#} {DIM}{}{DIM:#}  ", pad(&who, WHO_WIDTH), pad(&when, WHEN_WIDTH))?;
+        let mut notes = String::new();
+        if hit.error {
+            notes.push_str(" [failed]");
+        }
+        if let Some(title) = hit.agent_title.as_ref().filter(|_| hit.agent.is_some()) {
+            notes.push_str(&format!(" [agent: {}]", cut(&title.line(), 30)));
+        }
+        if !hit.also_in.is_empty() {
+            let ids: Vec<String> = hit.also_in.iter().take(3).map(|id| id.line().chars().take(8).collect()).collect();
+            let dots = if hit.also_in.len() > 3 { ", …" } else { "" };
+            notes.push_str(&format!(" [also in {}{dots}]", ids.join(", ")));
+        }
+        let room = self.width.saturating_sub(lead + notes.width()).max(24);
+        self.marked(out, hit, room)?;
+        let _ = session;
+        writeln!(out, "{DIM}{notes}{DIM:#}")
+    }
+
+    /// Writes a snippet with its marks, cut to the width that is there.
+    fn marked(&self, out: &mut dyn Write, hit: &Hit, room: usize) -> io::Result<()> {
+        let snippet = &hit.snippet;
+        let mut room = room.saturating_sub(2);
+        let (from, cut_before) = first_shown(&snippet.text, snippet.ranges.first().map_or(0, |range| range.0), room, snippet.cut_before);
+        if cut_before {
+            write!(out, "…")?;
+        }
+        let mut at = from;
+        let stops = snippet.ranges.iter().filter(|range| range.1 > from).flat_map(|(start, end)| [((*start).max(from), false), (*end, true)]);
+        for (stop, is_mark) in stops.chain([(snippet.text.len(), false)]) {
+            let piece = for_terminal(&snippet.text[at..stop]);
+            let shown = cut_width(&piece, room);
+            room -= shown.width();
+            if is_mark { write!(out, "{MARK}{shown}{MARK:#}")? } else { write!(out, "{shown}")? }
+            if shown.len() < piece.len() {
+                return write!(out, "…");
+            }
+            at = stop;
+        }
+        if snippet.cut_after { write!(out, "…") } else { Ok(()) }
+    }
+
+    /// A project by its last folder, or its path when that says nothing.
+    fn project(&self, project: &Untrusted) -> String {
+        let line = project.line();
+        let name = line.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
+        if self.home.as_deref() == Some(project.raw()) { "~".to_string() } else { cut(name, 32) }
+    }
+
+    /// A path, with `~` for the user's home.
+    pub fn path(&self, path: &std::path::Path) -> String {
+        let shown = Untrusted::path(path).line();
+        match self.home.as_deref().and_then(|home| shown.strip_prefix(home)).filter(|rest| rest.starts_with('/')) {
+            Some(rest) => format!("~{rest}"),
+            None => shown,
+        }
+    }
+
+    /// How long ago, in the largest unit that fits.
+    pub fn age(&self, time: i64) -> String {
+        let seconds = (self.now - time).max(0) / 1000;
+        let (number, unit) = match seconds {
+            0..60 => return "just now".to_string(),
+            60..3600 => (seconds / 60, "minute"),
+            3600..86_400 => (seconds / 3600, "hour"),
+            86_400..2_592_000 => (seconds / 86_400, "day"),
+            2_592_000..31_536_000 => (seconds / 2_592_000, "month"),
+            _ => (seconds / 31_536_000, "year"),
+        };
+        format!("{} ago", count(usize::try_from(number).unwrap_or(0), unit))
+    }
+
+    /// A moment: the time of day for today, the date otherwise.
+    fn moment(&self, time: i64) -> String {
+        let zoned = |ms| jiff::Timestamp::from_millisecond(ms).map(|time| time.to_zoned(self.zone.clone()));
+        let (Ok(time), Ok(now)) = (zoned(time), zoned(self.now)) else { return String::new() };
+        if time.date() == now.date() {
+            time.strftime("%H:%M").to_string()
+        } else if time.year() == now.year() {
+            time.strftime("%b %e %H:%M").to_string()
+        } else {
+            time.strftime("%Y-%m-%d").to_string()
+        }
+    }
+
+    /// Shows how an index is.
+    pub fn status(&self, out: &mut dyn Write, index: &std::path::Path, roots: &[String], status: &Status) -> io::Result<()> {
+        let row = |out: &mut dyn Write, name: &str, value: String| writeln!(out, "{DIM}{name:<12}{DIM:#} {value}");
+        row(out, "index", self.path(index))?;
+        row(out, "roots", roots.iter().map(|root| one_line(root)).collect::<Vec<_>>().join(", "))?;
+        let size = &status.size;
+        let share = if status.source_bytes > 0 { format!(", {:.1} % of what was read", 100.0 * size.bytes as f64 / status.source_bytes as f64) } else { String::new() };
+        row(out, "size", format!("{} in {}{share}", bytes(size.bytes), count(size.segments, "segment")))?;
+        row(out, "holds", format!("{} from {}, {}, {}", count(size.documents as usize, "document"), count(status.sessions, "session"), count(status.agents, "subagent"), count(status.spills, "spilled output")))?;
+        if status.gone_sessions > 0 {
+            row(out, "kept", format!("{} whose transcript Claude Code has deleted", count(status.gone_sessions, "session")))?;
+        }
+        let lag = if status.lag == Lag::default() { "up to date".to_string() } else { behind(status.lag) };
+        row(out, "state", lag)?;
+        let problems = status.problems.len();
+        row(out, "problems", if problems == 0 { "none".to_string() } else { format!("{problems} (`unspool status --problems` lists them)") })
+    }
+
+    /// Lists problems, one a line.
+    pub fn problems(&self, out: &mut dyn Write, problems: &[Problem]) -> io::Result<()> {
+        for problem in problems {
+            let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
+            writeln!(out, "{}{line}: {BAD}{}{BAD:#}", self.path(&problem.path), one_line(&problem.reason))?;
+        }
+        Ok(())
+    }
+
+    /// Shows what an index run has done: the last line people read, so it has to be true.
+    pub fn report(&self, out: &mut dyn Write, report: &Report, seconds: f64) -> io::Result<()> {
+        let mut parts = Vec::new();
+        for (number, what) in [
+            (report.new, "new"),
+            (report.grown, "grown"),
+            (report.rewritten, "changed"),
+            (report.moved, "moved"),
+            (report.gone, "deleted by Claude Code and kept"),
+            (report.failed, "failed"),
+            (report.unchanged, "unchanged"),
+        ] {
+            if number > 0 {
+                parts.push(format!("{} {what}", thousands(number as u64)));
+            }
+        }
+        if let Some(why) = &report.rebuilt {
+            writeln!(out, "built a new index: {}", one_line(why))?;
+        }
+        let parts = if parts.is_empty() { "no files found".to_string() } else { parts.join(", ") };
+        let verb = if report.interrupted { "interrupted; kept what was done:" } else { "indexed" };
+        write!(out, "{verb} {} ({parts})", count(report.files, "file"))?;
+        write!(out, ": {} from {} in {seconds:.1} s", count(report.documents as usize, "document"), bytes(report.bytes))?;
+        if report.carried > 0 {
+            write!(out, "; {} taken over from the old index", count(report.carried as usize, "document"))?;
+        }
+        writeln!(out)?;
+        let bad = report.bad + report.oversized;
+        if bad > 0 {
+            writeln!(out, "{} could not be read as records; `unspool status --problems` lists them", count(bad as usize, "line"))?;
+        }
+        self.problems(out, &report.problems)
+    }
+
+    /// Shows what a check found.
+    pub fn verdict(&self, out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
+        self.problems(out, &verdict.problems)?;
+        let state = if verdict.problems.is_empty() { "ok".to_string() } else { count(verdict.problems.len(), "problem") };
+        writeln!(out, "{state}: {} and {} checked", count(verdict.files, "file"), count(verdict.documents as usize, "document"))
+    }
+}
+
+/// Writes hits for a pipe: session, time, role, project and snippet, with tabs between, nothing cut.
+pub fn plain(out: &mut dyn Write, response: &Response) -> io::Result<()> {
+    for SessionHits { session, hits, .. } in &response.sessions {
+        for hit in hits {
+            let time = hit.timestamp.map(timestamp).unwrap_or_default();
+            let project = hit.project.as_ref().map(Untrusted::line).unwrap_or_default();
+            writeln!(out, "{}\t{time}\t{}\t{project}\t{}", session.id.line(), who(hit).0, one_line(&hit.snippet.text))?;
+        }
+    }
+    Ok(())
+}
+
+/// Says how far an index is behind.
+pub fn behind(lag: Lag) -> String {
+    format!("{} behind ({} to read)", count(lag.files, "file"), bytes(lag.bytes))
+}
+
+/// Who speaks, in a word.
+fn who(hit: &Hit) -> (String, Style) {
+    let tool = || hit.tool.as_ref().map(|tool| cut(&tool.line(), WHO_WIDTH));
+    match (hit.role, hit.kind) {
+        (_, Kind::Title) => ("title".into(), TITLE),
+        (_, Kind::Compaction) => ("summary".into(), MODEL),
+        (_, Kind::Recap) => ("recap".into(), MODEL),
+        (_, Kind::Bad | Kind::Oversized) => ("bad line".into(), BAD),
+        (_, Kind::Link) => ("link".into(), MODEL),
+        (Role::Human, _) => ("you".into(), PERSON),
+        (Role::Programmatic, _) => ("program".into(), PERSON),
+        (Role::Assistant, Kind::Thinking) => ("thinking".into(), DIM),
+        (Role::Assistant, _) => ("claude".into(), MODEL),
+        (Role::Subagent, _) => ("agent".into(), MODEL),
+        (Role::Tool, Kind::ToolResult) => (tool().map_or("result".into(), |tool| cut(&format!("{tool} →"), WHO_WIDTH)), TOOL),
+        (Role::Tool, Kind::Output) => ("output".into(), TOOL),
+        (Role::Tool, _) => (tool().unwrap_or("tool".into()), TOOL),
+        (Role::Meta, _) => ("meta".into(), DIM),
+    }
+}
+
+/// Where to begin so that the first mark is in view.
+fn first_shown(text: &str, mark: usize, room: usize, cut_before: bool) -> (usize, bool) {
+    if text[..mark].width() < room * 2 / 3 {
+        return (0, cut_before);
+    }
+    let mut from = mark;
+    let mut width = 0;
+    for (at, c) in text[..mark].char_indices().rev() {
+        width += c.width().unwrap_or(0);
+        if width > room / 3 {
+            break;
+        }
+        from = at;
+    }
+    (from, true)
+}
+
+/// Cuts a text to a width, with dots where something is left out.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width { text.to_string() } else { format!("{}…", cut_width(text, width.saturating_sub(1))) }
+}
+
+fn cut_width(text: &str, width: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+fn pad(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+/// A number and its noun.
+pub fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", thousands(number as u64))
+}
+
+/// A number with a comma between thousands.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A size in the unit that fits.
+pub fn bytes(size: u64) -> String {
+    match size {
+        0..1000 => format!("{size} B"),
+        1000..1_000_000 => format!("{:.1} kB", size as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", size as f64 / 1e6),
+        _ => format!("{:.2} GB", size as f64 / 1e9),
+    }
+}

@@ -1,0 +1,172 @@
+//! The piece of a text that shows why it was found, with the matching words marked. Pure.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::analysis::{TERM_CAP, analyze};
+
+/// A piece of a text.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Snippet {
+    /// The piece, all white space folded to single blanks.
+    pub text: String,
+    /// Where the matching words are in it, in bytes.
+    pub ranges: Vec<(usize, usize)>,
+    /// Whether something was left out before it.
+    pub cut_before: bool,
+    /// Whether something was left out behind it.
+    pub cut_after: bool,
+}
+
+/// Picks the piece of at most about `length` bytes that holds most of the wanted terms.
+pub fn snippet<'q>(text: &str, wanted: impl Iterator<Item = &'q str>, length: usize) -> Snippet {
+    let wanted: HashMap<&str, usize> = wanted.enumerate().map(|(at, term)| (&term[..term.len().min(TERM_CAP)], at)).collect();
+    let mut matches: Vec<(Range<usize>, usize)> = Vec::new();
+    analyze(text, &mut |term| {
+        if let Some(which) = wanted.get(term.text) {
+            matches.push((term.from..term.to, *which));
+        }
+    });
+    let window = best_window(text, &matches, length);
+    fold(text, window, &matches)
+}
+
+/// The stretch with the most different terms; the earliest of equals.
+fn best_window(text: &str, matches: &[(Range<usize>, usize)], length: usize) -> Range<usize> {
+    let mut best = (0, 0);
+    let mut from = 0;
+    let mut counts: HashMap<usize, usize> = HashMap::new();
+    let mut start = 0;
+    for (range, which) in matches {
+        *counts.entry(*which).or_default() += 1;
+        while matches[start].0.start + length < range.end && matches[start].0.start < range.start {
+            if let Some(count) = counts.get_mut(&matches[start].1) {
+                *count -= 1;
+                if *count == 0 {
+                    counts.remove(&matches[start].1);
+                }
+            }
+            start += 1;
+        }
+        let worth = (counts.len(), counts.values().sum::<usize>().min(8));
+        if worth > best {
+            best = worth;
+            from = matches[start].0.start;
+        }
+    }
+    // Some of what stands before tells what it is about.
+    let from = line_or_word_start(text, from, length / 4);
+    let to = word_end(text, (from + length).min(text.len()));
+    from..to
+}
+
+/// A good place to begin, at most `back` bytes before `at`.
+fn line_or_word_start(text: &str, at: usize, back: usize) -> usize {
+    let mut floor = at.saturating_sub(back);
+    while !text.is_char_boundary(floor) {
+        floor += 1;
+    }
+    if floor == 0 {
+        return 0;
+    }
+    let before = &text[floor..at];
+    if let Some(newline) = before.rfind('\n') {
+        return floor + newline + 1;
+    }
+    before.find(char::is_whitespace).map_or(floor, |blank| floor + blank + 1)
+}
+
+fn word_end(text: &str, at: usize) -> usize {
+    let mut at = at;
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    if at == text.len() {
+        return at;
+    }
+    let near = text[..at].char_indices().rev().take(24).find(|(_, c)| c.is_whitespace());
+    near.map_or(at, |(blank, _)| blank)
+}
+
+/// Folds white space and carries the marks along.
+fn fold(text: &str, window: Range<usize>, matches: &[(Range<usize>, usize)]) -> Snippet {
+    let mut snippet = Snippet { cut_before: !text[..window.start].trim().is_empty(), cut_after: !text[window.end..].trim().is_empty(), ..Snippet::default() };
+    let mut marks = matches.iter().map(|(range, _)| range).filter(|range| range.start >= window.start && range.end <= window.end).peekable();
+    let mut open: Option<(usize, usize)> = None;
+    for (at, c) in text[window.clone()].char_indices().map(|(at, c)| (window.start + at, c)) {
+        if open.is_some_and(|(_, end)| at >= end) {
+            close(&mut snippet, &mut open);
+        }
+        while let Some(mark) = marks.next_if(|mark| mark.start <= at) {
+            open = Some(match open {
+                Some((start, end)) => (start, end.max(mark.end)),
+                None => (folded_length(&snippet), mark.end),
+            });
+        }
+        push_folded(&mut snippet.text, c);
+    }
+    close(&mut snippet, &mut open);
+    snippet.text.truncate(snippet.text.trim_end().len());
+    snippet
+}
+
+fn folded_length(snippet: &Snippet) -> usize {
+    snippet.text.len()
+}
+
+fn push_folded(out: &mut String, c: char) {
+    if !c.is_whitespace() {
+        out.push(c);
+    } else if !out.is_empty() && !out.ends_with(' ') {
+        out.push(' ');
+    }
+}
+
+fn close(snippet: &mut Snippet, open: &mut Option<(usize, usize)>) {
+    if let Some((start, _)) = open.take() {
+        let end = snippet.text.trim_end().len();
+        match snippet.ranges.last_mut() {
+            Some(last) if last.1 >= start => last.1 = end,
+            _ if end > start => snippet.ranges.push((start, end)),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shows a snippet with its marks in brackets.
+    fn show(text: &str, wanted: &[&str], length: usize) -> String {
+        let snippet = snippet(text, wanted.iter().copied(), length);
+        let mut shown = snippet.text.clone();
+        for (start, end) in snippet.ranges.iter().rev() {
+            shown.insert(*end, ']');
+            shown.insert(*start, '[');
+        }
+        format!("{}{shown}{}", if snippet.cut_before { "…" } else { "" }, if snippet.cut_after { "…" } else { "" })
+    }
+
+    #[test]
+    fn marks_what_matched_on_the_original_text() {
+        for (text, wanted, shown) in [
+            ("The Retry\n\n  policy", &["retry"][..], "The [Retry] policy"),
+            ("call parseRetryAfter(x)", &["parseretryafter", "parse", "retry", "after"], "call [parseRetryAfter](x)"),
+            ("call parseRetryAfter(x)", &["retry"], "call parse[Retry]After(x)"),
+            ("日本語の検索", &["本語", "語の"], "日[本語の]検索"),
+            ("naïve café", &["cafe"], "naïve [café]"),
+            ("nothing here", &["zebra"], "nothing here"),
+        ] {
+            assert_eq!(show(text, wanted, 80), shown);
+        }
+    }
+
+    #[test]
+    fn picks_the_stretch_with_most_terms() {
+        let text = format!("alpha {} alpha beta {}", "x ".repeat(200), "y ".repeat(200));
+        let shown = show(&text, &["alpha", "beta"], 40);
+        assert!(shown.contains("[alpha] [beta]"), "{shown}");
+        assert!(shown.starts_with('…') && shown.ends_with('…'));
+    }
+}

@@ -1,0 +1,344 @@
+//! The pipeline: discover → plan → lines → events → documents → index.
+//!
+//! Files are read in parallel, the largest first. Each file is read in units; a unit ends with a checkpoint, and a
+//! commit happens only when no unit is open, so every commit holds, of every file, exactly what its checkpoint
+//! says. A run that has nothing to do opens no writer and writes nothing.
+
+mod carry;
+mod plan;
+mod read;
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
+
+use crate::discover::{Root, Scan, SourceKind, discover};
+use crate::error::{Error, ErrorKind, Problem, Result};
+use crate::index::{Locked, Reader, RunSize, Store, Writer};
+use plan::Plan;
+
+/// How much is read between two commits.
+const COMMIT_EVERY: u64 = 256 << 20;
+/// Runs with less to read than this are small.
+const SMALL_RUN: u64 = 4 << 20;
+
+/// How to bring an index up to date.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateOptions {
+    /// The time, in milliseconds since 1970.
+    pub now: i64,
+    /// Read everything again, into a new index.
+    pub rebuild: bool,
+    /// Believe it when more than half of all files have vanished.
+    pub confirm: bool,
+    /// How long to wait for another run to end.
+    pub wait: Duration,
+}
+
+/// Is told how the work goes, and says when to stop.
+pub trait Watch: Sync {
+    /// So many files with so many bytes are to be read.
+    fn planned(&self, files: usize, bytes: u64) {
+        let _ = (files, bytes);
+    }
+    /// So many bytes more have been read.
+    fn read(&self, bytes: u64) {
+        let _ = bytes;
+    }
+    /// So many documents more have been made.
+    fn documents(&self, documents: u64) {
+        let _ = documents;
+    }
+    /// One file more is done.
+    fn file_done(&self) {}
+    /// Everything is read; what is left is merging and syncing.
+    fn finishing(&self) {}
+    /// Whether to stop at the next line, keeping what is done.
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+/// Tells nobody.
+#[derive(Clone, Copy, Debug)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {}
+
+/// What a run has done.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Files found.
+    pub files: usize,
+    /// Files that were as they were.
+    pub unchanged: usize,
+    /// Files read for the first time.
+    pub new: usize,
+    /// Files of which only the end was read.
+    pub grown: usize,
+    /// Files read again from the start.
+    pub rewritten: usize,
+    /// Files found under a new name.
+    pub moved: usize,
+    /// Files that are there no more; their documents stay.
+    pub gone: usize,
+    /// Files that could not be read.
+    pub failed: usize,
+    /// Documents added.
+    pub documents: u64,
+    /// Documents taken over from an older index, whose files are gone.
+    pub carried: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Lines that are no records.
+    pub bad: u64,
+    /// Lines too long to read.
+    pub oversized: u64,
+    /// Lines of unknown type.
+    pub unknown: u64,
+    /// Whether the run was stopped before its end.
+    pub interrupted: bool,
+    /// Whether a new index was built in place of a damaged or older one, and why.
+    pub rebuilt: Option<String>,
+    /// What could not be read.
+    pub problems: Vec<Problem>,
+}
+
+/// Brings the index up to date.
+pub fn update(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dyn Watch) -> Result<Report> {
+    let scan = discover(roots);
+    if !options.rebuild
+        && let Some(plan) = pending(store, &scan, roots, options)?
+        && plan.is_empty()
+    {
+        return Ok(Report::of_scan(&scan, &plan));
+    }
+    let locked = store.lock(options.wait)?;
+    // Another run may have done it while we waited.
+    match pending(store, &scan, roots, options) {
+        _ if options.rebuild => rebuild(&locked, &scan, options, watch, "asked for"),
+        Err(error) if error.kind == ErrorKind::Damaged => {
+            locked.put_aside()?;
+            rebuild(&locked, &scan, options, watch, &error.to_string())
+        }
+        Ok(None) if locked.has_only_older_shapes() => rebuild(&locked, &scan, options, watch, "the old one was made by another version"),
+        Ok(None) => run(&locked, &scan, &Plan::from_scratch(&scan, &HashSet::new()), true, options, watch),
+        Ok(Some(plan)) => match run(&locked, &scan, &plan, false, options, watch) {
+            Err(error) if error.kind == ErrorKind::Damaged => {
+                locked.put_aside()?;
+                rebuild(&locked, &scan, options, watch, &error.to_string())
+            }
+            done => done,
+        },
+        Err(error) => Err(error),
+    }
+}
+
+/// How far an index is behind.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Lag {
+    /// Files to be read, or to be marked as gone.
+    pub files: usize,
+    /// Bytes to be read.
+    pub bytes: u64,
+}
+
+/// Says how far an index is behind. Costs one walk, reads no file.
+pub fn lag(reader: &Reader, roots: &[Root]) -> Result<(Lag, Scan)> {
+    let scan = discover(roots);
+    let plan = Plan::since(reader, &scan, roots, false)?;
+    Ok((Lag { files: plan.work.len() + plan.gone.len(), bytes: plan.bytes() }, scan))
+}
+
+fn pending(store: &Store, scan: &Scan, roots: &[Root], options: &UpdateOptions) -> Result<Option<Plan>> {
+    match store.read()? {
+        Some(reader) => Plan::since(&reader, scan, roots, options.confirm).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Reads what is planned into the index that is there.
+fn run(locked: &Locked<'_>, scan: &Scan, plan: &Plan, fresh: bool, options: &UpdateOptions, watch: &dyn Watch) -> Result<Report> {
+    let mut report = Report::of_scan(scan, plan);
+    if plan.is_empty() && !fresh {
+        return Ok(report);
+    }
+    let size = if plan.bytes() < SMALL_RUN { RunSize::Small } else { RunSize::Large };
+    let mut writer = read_all(locked.write(size)?, scan, plan, fresh, watch, &mut report)?;
+    if !report.interrupted {
+        for before in &plan.gone {
+            let gone = before.clone().gone(options.now);
+            writer.checkpoint(&gone, carry::title_of(&gone), true)?;
+            report.gone += 1;
+        }
+    }
+    watch.finishing();
+    writer.commit(true)?;
+    writer.finish()?;
+    Ok(report)
+}
+
+/// Reads everything into a new index beside the old one, takes over what only the old one has, and swaps them.
+fn rebuild(locked: &Locked<'_>, scan: &Scan, options: &UpdateOptions, watch: &dyn Watch, why: &str) -> Result<Report> {
+    let old: Vec<Reader> = locked.predecessors();
+    let forgotten = carry::forgotten_sessions(&old);
+    let plan = Plan::from_scratch(scan, &forgotten);
+    let mut report = Report { rebuilt: Some(why.to_string()), ..Report::of_scan(scan, &plan) };
+    let mut writer = read_all(locked.write_beside()?, scan, &plan, true, watch, &mut report)?;
+    if report.interrupted {
+        // Half an index is no replacement for a whole one.
+        return Ok(report);
+    }
+    carry::take_over(&old, &plan, &writer, options.now, &mut report)?;
+    watch.finishing();
+    writer.commit(true)?;
+    writer.finish()?;
+    locked.swap_in()?;
+    Ok(report)
+}
+
+/// Reads all planned files, in parallel.
+fn read_all(writer: Writer, scan: &Scan, plan: &Plan, fresh: bool, watch: &dyn Watch, report: &mut Report) -> Result<Writer> {
+    watch.planned(plan.work.len(), plan.bytes());
+    let gate = Gate::new(writer, scan, plan, fresh);
+    let next = AtomicUsize::new(0);
+    let outcomes = Mutex::new(Vec::new());
+    let work = || -> Result<()> {
+        while let Some(work) = plan.work.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if watch.stopped() || gate.failed.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let outcome = read::read_file(work, &gate, watch).inspect_err(|_| gate.failed.store(true, Ordering::Relaxed))?;
+            outcomes.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
+            watch.file_done();
+        }
+        Ok(())
+    };
+    let threads = readers_for(plan.work.len());
+    let results: Vec<Result<()>> = if threads == 1 { vec![work()] } else { rayon_pool(threads)?.broadcast(|_| work()) };
+    results.into_iter().collect::<Result<Vec<()>>>()?;
+    for outcome in outcomes.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        report.add(outcome);
+    }
+    report.interrupted |= watch.stopped();
+    report.bytes = gate.read.load(Ordering::Relaxed);
+    Ok(gate.writer.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// More readers than this do not help: the index is what takes the time.
+fn readers_for(files: usize) -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(4).min(files.max(1))
+}
+
+fn rayon_pool(threads: usize) -> Result<rayon::ThreadPool> {
+    let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    built.map_err(|error| Error::new(ErrorKind::Other, "cannot start a thread").because(error))
+}
+
+/// Keeps commits and units apart: many units may be open at once, or one commit be made.
+struct Gate<'a> {
+    writer: RwLock<Writer>,
+    /// Whether the index was empty at the start, so that there is nothing to be replaced.
+    fresh: bool,
+    /// Subagents that have a transcript of their own.
+    agents: HashSet<&'a str>,
+    /// Sessions the user wants nothing of.
+    forgotten: &'a HashSet<String>,
+    /// Bytes read in all.
+    read: AtomicU64,
+    uncommitted: AtomicU64,
+    failed: AtomicBool,
+}
+
+/// An open unit.
+struct Unit<'a>(RwLockReadGuard<'a, Writer>);
+
+impl Unit<'_> {
+    fn writer(&self) -> &Writer {
+        &self.0
+    }
+}
+
+impl<'a> Gate<'a> {
+    fn new(writer: Writer, scan: &'a Scan, plan: &'a Plan, fresh: bool) -> Self {
+        let agents = scan.sources.iter().filter(|source| source.kind == SourceKind::Agent).filter_map(|source| source.agent.as_deref()).collect();
+        let writer = RwLock::new(writer);
+        let forgotten = &plan.forgotten;
+        Self { writer, fresh, agents, forgotten, read: AtomicU64::new(0), uncommitted: AtomicU64::new(0), failed: AtomicBool::new(false) }
+    }
+
+    fn enter(&self) -> Unit<'_> {
+        Unit(self.writer.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes that a unit of so many bytes has ended, and commits when enough has been read.
+    fn leave(&self, bytes: u64) -> Result<()> {
+        self.read.fetch_add(bytes, Ordering::Relaxed);
+        let waiting = self.uncommitted.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if waiting < COMMIT_EVERY {
+            return Ok(());
+        }
+        let mut writer = self.writer.write().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have been quicker.
+        if self.uncommitted.swap(0, Ordering::Relaxed) < COMMIT_EVERY {
+            return Ok(());
+        }
+        writer.commit(false)
+    }
+}
+
+/// How a file was read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum How {
+    New,
+    Grown,
+    Touched,
+    Rewritten,
+    Moved,
+    Failed,
+}
+
+/// What came of one file.
+#[derive(Debug, Default)]
+struct FileOutcome {
+    how: Option<How>,
+    documents: u64,
+    bad: u64,
+    oversized: u64,
+    unknown: u64,
+    cut_short: bool,
+    problems: Vec<Problem>,
+}
+
+impl FileOutcome {
+    fn failed(work: &plan::Work, error: &std::io::Error) -> Self {
+        let problem = Problem::with_path(&work.source.path, error.to_string());
+        Self { how: Some(How::Failed), problems: vec![problem], ..Self::default() }
+    }
+}
+
+impl Report {
+    fn of_scan(scan: &Scan, plan: &Plan) -> Self {
+        let problems = scan.problems.iter().chain(&plan.problems).cloned().collect();
+        Self { files: scan.sources.len(), unchanged: plan.unchanged, problems, ..Self::default() }
+    }
+
+    fn add(&mut self, outcome: FileOutcome) {
+        match outcome.how {
+            Some(How::New) => self.new += 1,
+            Some(How::Grown) => self.grown += 1,
+            Some(How::Touched) => self.unchanged += 1,
+            Some(How::Rewritten) => self.rewritten += 1,
+            Some(How::Moved) => self.moved += 1,
+            Some(How::Failed) => self.failed += 1,
+            None => {}
+        }
+        self.documents += outcome.documents;
+        self.bad += outcome.bad;
+        self.oversized += outcome.oversized;
+        self.unknown += outcome.unknown;
+        self.interrupted |= outcome.cut_short;
+        self.problems.extend(outcome.problems);
+    }
+}

@@ -1,0 +1,137 @@
+//! What is to be done: which files are new, grown, changed, moved or gone. Looks at stats and checkpoints only.
+
+use std::collections::HashSet;
+
+use crate::discover::{Root, Scan, Source, SourceKind};
+use crate::error::{Problem, Result};
+use crate::index::{Checkpoint, FileKey, Known, Reader};
+use crate::lines::Transcript;
+
+/// A file to be read.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) source: Source,
+    /// What was read of it before.
+    pub(super) before: Option<Checkpoint>,
+    /// The name under which it was read before, if it has a new one.
+    pub(super) moved_from: Option<FileKey>,
+}
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// The files to be read, those with most to read first.
+    pub(super) work: Vec<Work>,
+    /// Files that are there no more.
+    pub(super) gone: Vec<Checkpoint>,
+    /// Files that are as they were.
+    pub(super) unchanged: usize,
+    /// What stands in the way.
+    pub(super) problems: Vec<Problem>,
+    /// Sessions the user wants nothing of.
+    pub(super) forgotten: HashSet<String>,
+}
+
+impl Work {
+    /// How much there is to read, as far as can be told without opening the file.
+    pub(super) fn bytes(&self) -> u64 {
+        let read = self.before.as_ref().filter(|before| !before.is_outdated()).map_or(0, |before| before.offset);
+        self.source.stat.size.checked_sub(read).unwrap_or(self.source.stat.size)
+    }
+}
+
+impl Plan {
+    /// Plans for everything, as if nothing had ever been read.
+    pub(super) fn from_scratch(scan: &Scan, forgotten: &HashSet<String>) -> Self {
+        let wanted = scan.sources.iter().filter(|source| !forgotten.contains(&source.session));
+        let work = wanted.map(|source| Work { source: source.clone(), before: None, moved_from: None }).collect();
+        Self { work, forgotten: forgotten.clone(), ..Self::default() }.ordered()
+    }
+
+    /// Plans for what has changed since.
+    pub(super) fn since(reader: &Reader, scan: &Scan, roots: &[Root], confirm: bool) -> Result<Self> {
+        let known = reader.known()?;
+        let mut plan = Self { forgotten: reader.forgotten_sessions()?, ..Self::default() };
+        for source in &scan.sources {
+            if known.is_current(source) || plan.forgotten.contains(&source.session) {
+                plan.unchanged += 1;
+            } else {
+                let before = reader.checkpoint(FileKey::of(&source.path))?;
+                plan.work.push(Work { source: source.clone(), before, moved_from: None });
+            }
+        }
+        let mut vanished = vanished(reader, &known, scan)?;
+        plan.find_moved(&mut vanished);
+        plan.settle(vanished, &known, scan, roots, confirm);
+        Ok(plan.ordered())
+    }
+
+    /// Whether there is nothing to do.
+    pub(super) fn is_empty(&self) -> bool {
+        self.work.is_empty() && self.gone.is_empty()
+    }
+
+    /// How much there is to read.
+    pub(super) fn bytes(&self) -> u64 {
+        self.work.iter().map(Work::bytes).sum()
+    }
+
+    /// Largest first, so that none is left to the end when all others are done.
+    fn ordered(mut self) -> Self {
+        self.work.sort_by(|a, b| b.bytes().cmp(&a.bytes()).then_with(|| a.source.path.cmp(&b.source.path)));
+        self
+    }
+
+    /// Recognises files that were read before under another name.
+    fn find_moved(&mut self, vanished: &mut Vec<Checkpoint>) {
+        for work in self.work.iter_mut().filter(|work| work.before.is_none()) {
+            if vanished.is_empty() {
+                return;
+            }
+            if let Some(at) = vanished.iter().position(|before| is_same_file(before, &work.source)) {
+                work.moved_from = Some(vanished.swap_remove(at).key());
+            }
+        }
+    }
+
+    /// Decides which vanished files are gone. Where we could not look, or where suspiciously much is missing, none is.
+    fn settle(&mut self, vanished: Vec<Checkpoint>, known: &Known, scan: &Scan, roots: &[Root], confirm: bool) {
+        let (unseen, gone): (Vec<_>, Vec<_>) = vanished.into_iter().partition(|before| scan.is_blind_to(&before.path()));
+        for root in roots.iter().filter(|root| !root.required) {
+            if unseen.iter().any(|before| before.path().starts_with(&root.path)) && !root.path.is_dir() {
+                self.problems.push(Problem::with_path(&root.path, "source root is missing; what was indexed of it is kept"));
+            }
+        }
+        let present = known.present().count();
+        if gone.len() * 2 > present && !confirm {
+            let reason = format!(
+                "{} of {present} indexed files have vanished at once; they stay searchable and are not marked as deleted \
+                 (if this is right, run `unspool index --confirm`)",
+                gone.len()
+            );
+            let place = roots.first().map(|root| root.path.clone()).unwrap_or_default();
+            self.problems.push(Problem::with_path(place, reason));
+        } else {
+            self.gone = gone;
+        }
+    }
+}
+
+/// What was there last time and is not there now.
+fn vanished(reader: &Reader, known: &Known, scan: &Scan) -> Result<Vec<Checkpoint>> {
+    let here: HashSet<FileKey> = scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();
+    let mut vanished = Vec::new();
+    for key in known.present().filter(|key| !here.contains(key)) {
+        vanished.extend(reader.checkpoint(key)?);
+    }
+    vanished.sort_by_key(Checkpoint::path);
+    Ok(vanished)
+}
+
+fn is_same_file(before: &Checkpoint, source: &Source) -> bool {
+    if !before.may_be(source) || source.kind == SourceKind::Spill {
+        return false;
+    }
+    let ends = Transcript::open(&source.path).and_then(|mut transcript| transcript.ends(before.offset));
+    ends.is_ok_and(|mut ends| ends.fingerprint() == (before.head, before.tail)) && before.offset > 0
+}

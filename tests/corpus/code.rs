@@ -1,0 +1,106 @@
+//! Source files and the edits made to them.
+
+use super::ink::Ink;
+use super::names::{Code, Names};
+use super::rng::Rng;
+use super::templates as t;
+
+/// Appends one function, type or test in the language of the project.
+pub fn function(ink: &mut Ink, out: &mut String) {
+    let list = match ink.names.code {
+        Code::Rust => t::RUST,
+        Code::TypeScript => t::TYPESCRIPT,
+        Code::Python => t::PYTHON,
+        Code::Go => t::GO,
+    };
+    let template = *ink.rng.pick(list);
+    ink.fill(out, template);
+}
+
+/// A whole file of about the given size; Markdown when the path says so.
+pub fn file(ink: &mut Ink, path: &str, size: usize) -> String {
+    let mut out = String::with_capacity(size + 1024);
+    if path.ends_with(".md") {
+        ink.fill(&mut out, "# %w %t %o\n\n");
+        ink.markdown(&mut out, size);
+        return out;
+    }
+    ink.fill(&mut out, head(ink.names.code));
+    while out.len() < size {
+        function(ink, &mut out);
+    }
+    out
+}
+
+fn head(code: Code) -> &'static str {
+    match code {
+        Code::Rust => t::RUST_HEAD,
+        Code::TypeScript => t::TYPESCRIPT_HEAD,
+        Code::Python => t::PYTHON_HEAD,
+        Code::Go => t::GO_HEAD,
+    }
+}
+
+/// The texts of a project's files, in the order of its paths.
+pub fn tree(rng: &mut Rng, names: &Names) -> Vec<String> {
+    let mut ink = Ink::new(rng.clone(), names, None);
+    let sizes: Vec<usize> = names.paths.iter().map(|_| rng.quantile(FILE_SIZES)).collect();
+    names.paths.iter().zip(sizes).map(|(path, size)| file(&mut ink, path, size)).collect()
+}
+
+const FILE_SIZES: &[(f64, f64)] = &[
+    (0.0, 600.0),
+    (0.25, 3_200.0),
+    (0.5, 6_000.0),
+    (0.75, 11_500.0),
+    (0.9, 28_000.0),
+    (0.99, 120_000.0),
+    (1.0, 180_000.0),
+];
+
+/// A replacement of some lines of a file.
+pub struct Edit {
+    pub old: String,
+    pub new: String,
+    /// The number of the first replaced line, from one.
+    pub line: usize,
+    /// Byte range of the replaced lines before the edit.
+    pub start: usize,
+}
+
+/// Chooses lines of `text` and writes their replacement; the text itself stays.
+pub fn edit(ink: &mut Ink, text: &str) -> Edit {
+    let start = line_start(text, ink.rng.below(text.len()));
+    let mut end = start;
+    for _ in 0..ink.rng.log_range(1, 48) {
+        end += text[end..].find('\n').map_or(text.len() - end, |at| at + 1);
+    }
+    let old = text[start..end].to_string();
+    let line = text.as_bytes()[..start].iter().filter(|b| **b == b'\n').count() + 1;
+    Edit { new: rewrite(ink, &old, text.len()), old, line, start }
+}
+
+/// The first byte of the line that holds `at`.
+fn line_start(text: &str, at: usize) -> usize {
+    text.as_bytes()[..at].iter().rposition(|b| *b == b'\n').map_or(0, |newline| newline + 1)
+}
+
+/// The same lines with some inserted, replaced or dropped; large files shrink.
+fn rewrite(ink: &mut Ink, old: &str, total: usize) -> String {
+    let inserts = t::INSERTS[Code::ALL.iter().position(|c| *c == ink.names.code).unwrap_or(0)];
+    let drop = if total > 90_000 { 0.5 } else { 0.12 };
+    let mut new = String::new();
+    for line in old.split_inclusive('\n') {
+        if ink.rng.chance(0.3) {
+            let template = *ink.rng.pick(inserts);
+            ink.fill(&mut new, template);
+        }
+        if !ink.rng.chance(drop) {
+            new.push_str(line);
+        }
+    }
+    if new.is_empty() || new == old {
+        ink.fill(&mut new, inserts[0]);
+    }
+    new
+}

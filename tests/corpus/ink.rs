@@ -1,0 +1,228 @@
+//! Fills text templates: `%x` stands for a word, name, number or sentence of the project.
+
+use super::cjk::Script;
+use super::json;
+use super::names::{Ident, Names, capital, coin};
+use super::phrases;
+use super::rng::Rng;
+use super::topics::PACKAGES;
+use std::fmt::Write;
+
+/// What one session is about; prompts, edits and errors all refer to it.
+pub struct Story {
+    pub title: String,
+    /// Positions of the files the session works on.
+    pub focus: Vec<usize>,
+    pub idents: Vec<Ident>,
+    pub error: String,
+    pub script: Option<Script>,
+}
+
+/// A writer of text with the vocabulary of one project and one session.
+pub struct Ink<'a> {
+    pub rng: Rng,
+    pub names: &'a Names,
+    pub story: Story,
+}
+
+impl<'a> Ink<'a> {
+    pub fn new(mut rng: Rng, names: &'a Names, script: Option<Script>) -> Self {
+        let focus = (0..rng.range(2, 8)).map(|_| rng.below(names.paths.len())).collect();
+        let mut idents: Vec<Ident> = (0..6).map(|_| rng.zipf(&names.idents).clone()).collect();
+        idents.extend((0..rng.range(2, 12)).map(|_| names.ident(&mut rng)));
+        let story = Story { title: String::new(), focus, idents, error: String::new(), script };
+        let mut ink = Ink { rng, names, story };
+        ink.story.error = ink.text(phrases::ERRORS);
+        ink.story.title = ink.text_in(phrases::TITLES, |script, rng| script.title(rng));
+        ink
+    }
+
+    /// One template of the list, filled.
+    pub fn text(&mut self, templates: &[&str]) -> String {
+        let mut out = String::new();
+        let template = *self.rng.pick(templates);
+        self.fill(&mut out, template);
+        out
+    }
+
+    /// Like `text`, in the session's own language when that is not English.
+    pub fn text_in(&mut self, templates: &[&str], other: impl Fn(Script, &mut Rng) -> String) -> String {
+        match self.story.script {
+            Some(script) => other(script, &mut self.rng),
+            None => self.text(templates),
+        }
+    }
+
+    /// Appends the template with every slot replaced.
+    pub fn fill(&mut self, out: &mut String, template: &str) {
+        let mut rest = template;
+        while let Some(at) = rest.find('%') {
+            out.push_str(&rest[..at]);
+            self.slot(out, rest.as_bytes()[at + 1]);
+            rest = &rest[at + 2..];
+        }
+        out.push_str(rest);
+    }
+
+    fn slot(&mut self, out: &mut String, slot: u8) {
+        match slot {
+            b'w' | b'l' | b's' | b'S' | b't' | b'o' | b'a' | b'r' => self.word_slot(out, slot),
+            b'v' | b'z' | b'g' | b'y' => self.verb_slot(out, slot),
+            b'i' | b'c' | b'P' | b'k' | b'K' => self.ident_slot(out, slot),
+            b'n' | b'N' | b'd' | b'h' | b'H' | b'T' | b'D' | b'V' => self.number_slot(out, slot),
+            b'f' | b'F' | b'b' | b'j' => self.path_slot(out, slot),
+            b'e' => out.push_str(&self.story.error),
+            b'q' => out.push_str(&self.story.title),
+            b'x' => out.push_str(self.rng.zipf_str(PACKAGES)),
+            b'L' => out.push(*self.rng.zipf(&['x', 'n', 'i', 'k', 'v', 's', 'a', 'b', 'p', 'q', 't', 'r'])),
+            other => out.push(other as char),
+        }
+    }
+
+    fn word_slot(&mut self, out: &mut String, slot: u8) {
+        match slot {
+            b'w' => out.push_str(self.rng.zipf_str(&self.names.words)),
+            b't' => out.push_str(self.rng.zipf_str(&self.names.topic_words)),
+            b'o' => out.push_str(self.rng.zipf_str(&self.names.nouns)),
+            b'a' => out.push_str(self.rng.zipf_str(&self.names.adjectives)),
+            b'r' => out.push_str(&coin(&mut self.rng, 2)),
+            b'l' => self.loose(out, 3, 8),
+            b's' => self.clause(out),
+            _ => self.sentence(out),
+        }
+    }
+
+    /// A run of words with natural frequencies but no grammar.
+    fn loose(&mut self, out: &mut String, low: usize, high: usize) {
+        for at in 0..self.rng.range(low, high) {
+            if at > 0 {
+                out.push(' ');
+            }
+            out.push_str(self.rng.zipf_str(&self.names.words));
+        }
+    }
+
+    fn clause(&mut self, out: &mut String) {
+        let template = *self.rng.pick(phrases::CLAUSES);
+        self.fill(out, template);
+    }
+
+    /// A whole sentence, capitalised, with its full stop.
+    pub fn sentence(&mut self, out: &mut String) {
+        if let Some(script) = self.story.script {
+            return out.push_str(&script.sentence(&mut self.rng));
+        }
+        let start = out.len();
+        let template = *self.rng.pick(phrases::SENTENCES);
+        self.fill(out, template);
+        if let Some(first) = out.get_mut(start..start + 1) {
+            first.make_ascii_uppercase();
+        }
+    }
+
+    fn verb_slot(&mut self, out: &mut String, slot: u8) {
+        let verb = *self.rng.zipf(&self.names.verbs);
+        let stem = verb.strip_suffix('e').unwrap_or(verb);
+        let (y_stem, ends_in_y) = (verb.strip_suffix('y').unwrap_or(verb), verb.ends_with('y'));
+        let hiss = verb.ends_with('s') || verb.ends_with("ch") || verb.ends_with('x');
+        let _ = match slot {
+            b'v' => write!(out, "{verb}"),
+            b'g' => write!(out, "{stem}ing"),
+            b'z' if ends_in_y => write!(out, "{y_stem}ies"),
+            b'z' if hiss => write!(out, "{verb}es"),
+            b'z' => write!(out, "{verb}s"),
+            _ if ends_in_y => write!(out, "{y_stem}ied"),
+            _ => write!(out, "{stem}ed"),
+        };
+    }
+
+    /// An identifier: often one of the session, else one of the project.
+    pub fn ident(&mut self) -> &Ident {
+        if self.rng.chance(0.35) { self.rng.zipf(&self.story.idents) } else { self.rng.zipf(&self.names.idents) }
+    }
+
+    fn ident_slot(&mut self, out: &mut String, slot: u8) {
+        let ident = self.ident();
+        match slot {
+            b'i' => out.push_str(&ident.snake),
+            b'c' => out.push_str(&ident.camel),
+            b'P' => out.push_str(&ident.pascal),
+            b'k' => out.extend(ident.snake.chars().map(|c| if c == '_' { '-' } else { c })),
+            _ => out.extend(ident.snake.chars().map(|c| c.to_ascii_uppercase())),
+        }
+    }
+
+    fn number_slot(&mut self, out: &mut String, slot: u8) {
+        let rng = &mut self.rng;
+        let _ = match slot {
+            b'n' => write!(out, "{}", rng.log_range(1, 400)),
+            b'N' => write!(out, "{}", rng.log_range(100, 9_000_000)),
+            b'd' => write!(out, "{}.{:02}", rng.log_range(1, 90), rng.below(100)),
+            b'T' => write!(out, "{:02}:{:02}:{:02}", rng.below(24), rng.below(60), rng.below(60)),
+            b'D' => write!(out, "2026-{:02}-{:02}", rng.range(1, 9), rng.range(1, 29)),
+            b'V' => write!(out, "{}.{}.{}", rng.log_range(1, 9), rng.below(30), rng.below(20)),
+            b'h' => Ok(json::hex(rng, 8, out)),
+            _ => Ok(json::hex(rng, 40, out)),
+        };
+    }
+
+    fn path_slot(&mut self, out: &mut String, slot: u8) {
+        let focus = *self.rng.zipf(&self.story.focus);
+        let any = self.rng.below(self.names.paths.len());
+        let path = &self.names.paths[if slot == b'j' || self.rng.chance(0.5) { focus } else { any }];
+        match slot {
+            b'F' => out.push_str(&self.names.absolute(path)),
+            b'b' => out.push_str(path.rsplit('/').next().unwrap_or(path)),
+            _ => out.push_str(path),
+        }
+    }
+
+    /// Sentences up to about `length` bytes, in one paragraph.
+    pub fn paragraph(&mut self, out: &mut String, length: usize) {
+        let end = out.len() + length;
+        self.sentence(out);
+        while out.len() < end {
+            out.push(' ');
+            self.sentence(out);
+        }
+    }
+
+    /// A document with headings, lists and paragraphs, as models like to write.
+    pub fn markdown(&mut self, out: &mut String, length: usize) {
+        let end = out.len() + length;
+        while out.len() < end {
+            match self.rng.below(6) {
+                0 => self.heading(out),
+                1 | 2 => self.bullets(out),
+                3 => self.fenced(out),
+                _ => self.paragraph(out, 200),
+            }
+            out.push_str("\n\n");
+        }
+        out.truncate(out.trim_end().len());
+    }
+
+    fn heading(&mut self, out: &mut String) {
+        let title = self.text_in(phrases::HEADINGS, |script, rng| script.title(rng));
+        let _ = write!(out, "## {}", capital(&title));
+    }
+
+    fn bullets(&mut self, out: &mut String) {
+        for at in 0..self.rng.range(2, 6) {
+            if at > 0 {
+                out.push('\n');
+            }
+            out.push_str("- ");
+            if self.rng.chance(0.5) {
+                self.fill(out, "**`%f`**: ");
+            }
+            self.sentence(out);
+        }
+    }
+
+    fn fenced(&mut self, out: &mut String) {
+        let _ = write!(out, "```{}\n", self.names.code.extension());
+        super::code::function(self, out);
+        out.push_str("```");
+    }
+}

@@ -1,0 +1,116 @@
+//! A small seeded random number generator with the few distributions the corpus needs.
+
+const RANK_BITS: usize = 16;
+const RANKS: usize = 2048;
+
+/// Zipf ranks by inverse lookup: a random 16-bit number gives a rank below 2048.
+static RANK: [u16; 1 << RANK_BITS] = rank_table();
+
+const fn rank_table() -> [u16; 1 << RANK_BITS] {
+    let mut table = [0u16; 1 << RANK_BITS];
+    let mut slot = 0;
+    let mut rank = 0;
+    while slot < table.len() {
+        // The harmonic number of 2048 is 8.2; a rank owns at least one slot.
+        let mut share = (1 << RANK_BITS) * 5 / (41 * (rank + 1)) + 1;
+        while share > 0 && slot < table.len() {
+            table[slot] = (rank % RANKS) as u16;
+            slot += 1;
+            share -= 1;
+        }
+        rank += 1;
+    }
+    table
+}
+
+/// splitmix64: one word of state, the same stream on every platform.
+#[derive(Clone)]
+pub struct Rng(u64);
+
+impl Rng {
+    /// A stream that depends on every part of the key.
+    pub fn new(parts: &[u64]) -> Self {
+        let mut rng = Rng(0x51_7c_c1_b7_27_22_0a_95);
+        for part in parts {
+            rng.0 ^= part.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            rng.0 = rng.next();
+        }
+        rng
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`; zero when `n` is zero.
+    pub fn below(&mut self, n: usize) -> usize {
+        ((u128::from(self.next()) * n as u128) >> 64) as usize
+    }
+
+    /// A number in `low..high`.
+    pub fn range(&mut self, low: usize, high: usize) -> usize {
+        low + self.below(high.saturating_sub(low))
+    }
+
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub fn chance(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len())]
+    }
+
+    /// An item whose frequency falls with its position.
+    pub fn zipf<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        let bits = self.next();
+        let rank = RANK[bits as usize & ((1 << RANK_BITS) - 1)] as usize;
+        let stride = items.len().div_ceil(RANKS);
+        &items[(rank * stride + (bits >> 40) as usize % stride) % items.len()]
+    }
+
+    /// Like `pick`, for lists of words.
+    pub fn pick_str<'a, S: AsRef<str>>(&mut self, items: &'a [S]) -> &'a str {
+        self.pick(items).as_ref()
+    }
+
+    /// Like `zipf`, for lists of words.
+    pub fn zipf_str<'a, S: AsRef<str>>(&mut self, items: &'a [S]) -> &'a str {
+        self.zipf(items).as_ref()
+    }
+
+    /// The position of a weight, chosen in proportion to the weights.
+    pub fn weighted(&mut self, weights: &[u32]) -> usize {
+        let total: u32 = weights.iter().sum();
+        let mut left = self.below(total as usize) as u32;
+        for (index, weight) in weights.iter().enumerate() {
+            if left < *weight {
+                return index;
+            }
+            left -= weight;
+        }
+        weights.len() - 1
+    }
+
+    /// Log-uniform: small values are common, large ones rare.
+    pub fn log_range(&mut self, low: usize, high: usize) -> usize {
+        let (low, high) = (low as f64, high as f64);
+        (low * (high / low).powf(self.unit())) as usize
+    }
+
+    /// A draw from a distribution given by (share, value) points, log-linear between them.
+    pub fn quantile(&mut self, points: &[(f64, f64)]) -> usize {
+        let at = self.unit();
+        let next = points.iter().position(|p| p.0 >= at).unwrap_or(points.len() - 1).max(1);
+        let (from, to) = (points[next - 1], points[next]);
+        let share = (at - from.0) / (to.0 - from.0);
+        (from.1 * (to.1 / from.1).powf(share.clamp(0.0, 1.0))) as usize
+    }
+}
