@@ -2,8 +2,8 @@
 //!
 //! Code and prose share one index, so a word is what people type of it: `parseRetryAfter` is found by `parse`,
 //! `retry`, `after`, by `parseretryafter`, `parse_retry_after` and `parse-retry-after`. An identifier therefore
-//! gives its parts, each at a position of its own, and, at the position of the first part, the whole with its
-//! separators removed. Case and accents are folded. Scripts without blanks give overlapping pairs of characters.
+//! gives its parts, each at a position of its own, and besides them the whole with its separators removed. Wholes
+//! are never looked for side by side, so they all stand at position 0, which costs no space in the index. Case and accents are folded. Scripts without blanks give overlapping pairs of characters.
 //! Hashes, ids and other noise are kept whole rather than chopped into crumbs.
 
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub struct Term<'a> {
     pub from: usize,
     /// Where it ends in the original text.
     pub to: usize,
-    /// Its place in the sequence of words.
+    /// Its place in the sequence of words; 0 for a `whole`.
     pub position: usize,
     /// Whether it is a whole identifier, given besides its parts.
     pub whole: bool,
@@ -89,7 +89,7 @@ impl Analyzer<'_, '_> {
         }
         self.split(start, end);
         if self.parts.len() > 1 {
-            self.emit(start..end, self.position, true);
+            self.emit(start..end, 0, true);
         }
         for index in 0..self.parts.len() {
             let part = self.parts[index].clone();

@@ -271,29 +271,33 @@ impl View<'_> {
 
 /// Gathers what there is to say about a session from its files.
 fn session_info(reader: &Reader, session: &str, hit: &Document) -> Result<SessionInfo> {
-    let files = reader.files_of_session(session)?;
-    let main = files.iter().find(|file| file.source_kind() == SourceKind::Session);
-    let any = main.or_else(|| files.first());
-    let Some(file) = any.filter(|_| !session.is_empty()) else {
+    let file = if session.is_empty() { None } else { reader.file_of_session(session)? };
+    let Some(file) = file else {
         let project = hit.project.clone().unwrap_or_default();
         let title = one_line_of(&hit.text);
         return Ok(SessionInfo { id: session.into(), title, project: project.into(), last: hit.timestamp, history_only: true, ..SessionInfo::default() });
     };
+    let is_main = file.source_kind() == SourceKind::Session;
     let state = &file.state;
-    let named = main.and_then(|file| file.state.title());
-    let title = match named.or(state.last_prompt.as_deref()) {
-        Some(title) => title.to_string(),
-        None => reader.titles_by_leaf(session)?.pop().or_else(|| state.stand_in_title().map(str::to_string)).or_else(|| state.title().map(str::to_string)).unwrap_or_default(),
-    };
     Ok(SessionInfo {
         id: session.into(),
-        title: one_line_of(&title),
+        title: one_line_of(&title_of(reader, session, &file)?),
         project: state.project.clone().unwrap_or_default().into(),
         branch: state.branch.clone().unwrap_or_default().into(),
-        last: files.iter().filter_map(|file| file.state.last).max(),
-        gone: main.is_none_or(|file| file.gone_since.is_some()),
+        last: state.last,
+        gone: !is_main || file.gone_since.is_some(),
         history_only: false,
     })
+}
+
+/// Claude Code's own order: a given name, the last prompt, a name given by another file, the first prompt.
+fn title_of(reader: &Reader, session: &str, file: &Checkpoint) -> Result<String> {
+    let state = &file.state;
+    if let Some(title) = state.title().or(state.last_prompt.as_deref()) {
+        return Ok(title.to_string());
+    }
+    let by_leaf = reader.titles_by_leaf(session)?.pop();
+    Ok(by_leaf.or_else(|| state.first_prompt.clone()).unwrap_or_default())
 }
 
 fn one_line_of(text: &str) -> Untrusted {

@@ -384,9 +384,7 @@ impl<'s> Builder<'s> {
             files,
             ..base.clone()
         };
-        // A call without arguments still says that the tool was used.
-        let text = if words.text.is_empty() { name } else { &words.text };
-        self.push(place, document, text)
+        self.push(place, document, words::call_text(name, &words))
     }
 
     /// The tool and files of the call that is now answered.
@@ -480,7 +478,8 @@ impl<'s> Builder<'s> {
             return false;
         }
         let session = if document.session.is_empty() && self.kind != SourceKind::History { self.session() } else { document.session.clone() };
-        for piece in words::pieces(text, TEXT_CAP) {
+        for (at, piece) in words::pieces(text, TEXT_CAP).into_iter().enumerate() {
+            let first = at == 0;
             let timestamp = document.timestamp.or(self.state.previous);
             self.out.push(Document {
                 text: piece.to_string(),
@@ -489,7 +488,8 @@ impl<'s> Builder<'s> {
                 part: self.part,
                 session: session.clone(),
                 timestamp,
-                input: if self.part == 0 { document.input.clone() } else { None },
+                input: if first { document.input.clone() } else { None },
+                has_input: first && document.input.is_some(),
                 ..document.clone()
             });
             self.part += 1;

@@ -169,9 +169,12 @@ pub struct Document {
     /// The id of the tool call.
     #[serde(rename = "tu", skip_serializing_if = "Option::is_none")]
     pub tool_use: Option<String>,
-    /// The arguments of the tool call, as JSON.
-    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    /// The arguments of the tool call, as JSON. The words follow from them, so only they are kept.
+    #[serde(skip)]
     pub input: Option<String>,
+    /// Whether the arguments are kept.
+    #[serde(rename = "in", skip_serializing_if = "std::ops::Not::not")]
+    pub has_input: bool,
     /// The files it is about, in normal spelling.
     #[serde(rename = "f", skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
@@ -212,6 +215,21 @@ pub struct Document {
     /// The subagent whose own transcript, if there is one, holds this message too.
     #[serde(rename = "v", skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
+}
+
+impl Document {
+    /// Puts back what is kept apart from the rest: the words, or the arguments they follow from.
+    #[must_use]
+    pub fn with_raw(mut self, raw: String) -> Self {
+        if self.has_input {
+            let words = words::call_text(self.tool.as_deref().unwrap_or_default(), &words::tool_words(&raw)).to_string();
+            self.text = words::pieces(&words, TEXT_CAP).first().map(ToString::to_string).unwrap_or_default();
+            self.input = Some(raw);
+        } else {
+            self.text = raw;
+        }
+        self
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde wants")]
@@ -291,10 +309,5 @@ impl FileState {
             .flatten()
             .map(String::as_str)
             .find(|title| !title.trim().is_empty())
-    }
-
-    /// What to call a session that has no name.
-    pub fn stand_in_title(&self) -> Option<&str> {
-        self.last_prompt.as_deref().or(self.first_prompt.as_deref())
     }
 }

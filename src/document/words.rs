@@ -46,6 +46,11 @@ pub fn tool_words(input: &str) -> ToolWords {
     words
 }
 
+/// The words of a call. One without arguments still says that the tool was used.
+pub fn call_text<'w>(tool: &'w str, words: &'w ToolWords) -> &'w str {
+    if words.text.trim().is_empty() { tool } else { &words.text }
+}
+
 impl ToolWords {
     fn take(&mut self, key: &str, value: &str) {
         if PATH_KEYS.contains(&key) || (key == "files" && value.contains(['/', '\\', '.'])) {

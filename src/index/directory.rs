@@ -3,18 +3,20 @@
 //! - After `meta.json` is renamed into place the folder is synced, before anything else happens. tantivy leaves
 //!   that out, and a power cut after a commit then loses the commit, or leaves an old `meta.json` whose segments
 //!   are already deleted.
+//! - Stored text is read with plain reads while merging. Mapped, every page of it would count as our memory.
 //! - Readers ask for tantivy's lock on `meta.json` with a deadline, and do without it where the folder is
 //!   read-only; tantivy would wait for ever, or fail.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tantivy::directory::error::{DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
 use tantivy::directory::{
-    Directory, DirectoryLock, FileHandle, INDEX_WRITER_LOCK, Lock, MmapDirectory, WatchCallback, WatchHandle, WritePtr,
+    Directory, DirectoryLock, FileHandle, INDEX_WRITER_LOCK, Lock, MmapDirectory, OwnedBytes, WatchCallback, WatchHandle, WritePtr,
 };
 
 /// How long a reader waits for a writer that is just replacing `meta.json`.
@@ -25,18 +27,31 @@ const META_LOCK_WAIT: Duration = Duration::from_secs(5);
 pub(super) struct SafeDirectory {
     inner: MmapDirectory,
     path: PathBuf,
+    writes: bool,
 }
 
 impl SafeDirectory {
     /// Opens a folder that exists.
     pub(super) fn open(path: &Path) -> Result<Self, OpenDirectoryError> {
-        Ok(Self { inner: MmapDirectory::open(path)?, path: path.to_path_buf() })
+        Ok(Self { inner: MmapDirectory::open(path)?, path: path.to_path_buf(), writes: false })
+    }
+
+    /// Opens a folder for a writer.
+    pub(super) fn for_writing(path: &Path) -> Result<Self, OpenDirectoryError> {
+        Ok(Self { writes: true, ..Self::open(path)? })
     }
 }
 
 impl Directory for SafeDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
-        self.inner.get_file_handle(path)
+        if !(self.writes && path.extension().is_some_and(|extension| extension == "store")) {
+            return self.inner.get_file_handle(path);
+        }
+        match PlainFile::open(&self.path.join(path)) {
+            Ok(file) => Ok(Arc::new(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(OpenReadError::FileDoesNotExist(path.to_path_buf())),
+            Err(error) => Err(OpenReadError::wrap_io_error(error, path.to_path_buf())),
+        }
     }
 
     fn delete(&self, path: &Path) -> Result<(), DeleteError> {
@@ -80,6 +95,37 @@ impl Directory for SafeDirectory {
 
     fn watch(&self, callback: WatchCallback) -> tantivy::Result<WatchHandle> {
         self.inner.watch(callback)
+    }
+}
+
+/// A file that is read, not mapped.
+#[derive(Debug)]
+struct PlainFile {
+    file: Mutex<File>,
+    length: usize,
+}
+
+impl PlainFile {
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+        Ok(Self { file: Mutex::new(file), length })
+    }
+}
+
+impl tantivy::HasLen for PlainFile {
+    fn len(&self) -> usize {
+        self.length
+    }
+}
+
+impl FileHandle for PlainFile {
+    fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
+        let mut bytes = vec![0; range.len()];
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(range.start as u64))?;
+        file.read_exact(&mut bytes)?;
+        Ok(OwnedBytes::new(bytes))
     }
 }
 

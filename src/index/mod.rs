@@ -9,6 +9,7 @@ mod directory;
 mod find;
 mod gather;
 mod lock;
+mod merge;
 mod reader;
 mod schema;
 mod tokenizer;
@@ -267,7 +268,7 @@ fn create_or_open(path: &Path, directory: SafeDirectory) -> Result<tantivy::Inde
     let (schema, _) = schema::schema();
     let settings = IndexSettings {
         docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(3) }),
-        docstore_blocksize: 32 << 10,
+        docstore_blocksize: 128 << 10,
         ..IndexSettings::default()
     };
     let mut index = tantivy::Index::create(directory, schema, settings).map_err(|error| tantivy_error(path, &error))?;

@@ -12,7 +12,7 @@ use tantivy::{DocAddress, DocSet as _, ReloadPolicy, Searcher, TERMINATED, Tanti
 
 use super::checkpoint::{Checkpoint, FileKey, Known};
 use super::directory::SafeDirectory;
-use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, GONE};
+use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, GONE, MAIN_FILE};
 use super::{Found, damage, damaged, open_checked, register, tantivy_error};
 use crate::document::{Document, Kind};
 use crate::error::Result;
@@ -129,18 +129,19 @@ impl Reader {
         Ok(all)
     }
 
-    /// The checkpoints of the files of a session: its own, its subagents', its spilled outputs.
-    pub fn files_of_session(&self, session: &str) -> Result<Vec<Checkpoint>> {
-        let is_file = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
-        let of_session = Term::from_field_text(self.fields.session, session);
-        let query = BooleanQuery::new(vec![(Occur::Must, exact(is_file)), (Occur::Must, exact(of_session))]);
-        let found = self.guarded(|| self.searcher.search(&query, &DocSetCollector))?;
-        let mut files = Vec::new();
-        for address in found {
-            files.push(self.stored(address).and_then(|stored| schema::checkpoint_of(&self.schema, &stored))?);
+    /// The checkpoint of a session's own transcript, or of any other of its files where it has none.
+    pub fn file_of_session(&self, session: &str) -> Result<Option<Checkpoint>> {
+        let of_session = || exact(Term::from_field_text(self.fields.session, session));
+        let main = exact(Term::from_field_text(self.fields.flag, MAIN_FILE));
+        let any = exact(Term::from_field_text(self.fields.kind, CHECKPOINT_KIND));
+        for which in [main, any] {
+            let query = BooleanQuery::new(vec![(Occur::Must, which), (Occur::Must, of_session())]);
+            let found = self.guarded(|| self.searcher.search(&query, &DocSetCollector))?;
+            if let Some(address) = found.into_iter().min() {
+                return self.stored(address).and_then(|stored| schema::checkpoint_of(&self.schema, &stored)).map(Some);
+            }
         }
-        files.sort_by_key(|file| (file.source_kind(), file.path()));
-        Ok(files)
+        Ok(None)
     }
 
     /// The sessions the user wants nothing of.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tantivy::TantivyDocument;
 use tantivy::schema::document::{ReferenceValue, ReferenceValueLeaf};
 use tantivy::schema::{
-    BytesOptions, FAST, Field, IndexRecordOption, STORED, STRING, Schema, SchemaBuilder, TextFieldIndexing, TextOptions, Value,
+    BytesOptions, FAST, Field, IndexRecordOption, STORED, Schema, SchemaBuilder, TextFieldIndexing, TextOptions, Value,
 };
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -16,6 +16,7 @@ use super::budget::Permit;
 use super::checkpoint::{Checkpoint, FileKey};
 use super::tokenizer::WORDS;
 use crate::analysis::ANALYSIS_VERSION;
+use crate::discover::SourceKind;
 use crate::document::{Document, Kind, Role};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -32,6 +33,8 @@ pub const PARSER_VERSION: u32 = 1;
 
 /// The kind under which checkpoints are kept; no document has it.
 pub(super) const CHECKPOINT_KIND: &str = "file";
+/// The flag of the checkpoint of a session's own transcript, as against those of its subagents.
+pub(super) const MAIN_FILE: &str = "main";
 /// What stands in place of a fingerprint for a file that is gone.
 pub(super) const GONE: u64 = 1;
 /// What stands in place of a fingerprint for a file that is to be left alone.
@@ -78,7 +81,9 @@ pub(super) struct Fields {
     pub(super) path: Field,
     /// The words.
     pub(super) body: Field,
-    /// All but the words, as JSON.
+    /// What the words come from: the text itself, or the arguments of a tool call.
+    pub(super) raw: Field,
+    /// All else, as JSON.
     pub(super) meta: Field,
 }
 
@@ -86,8 +91,8 @@ pub(super) struct Fields {
 pub(super) fn schema() -> (Schema, Fields) {
     let mut builder = Schema::builder();
     let fields = Fields {
-        source: builder.add_text_field("source", STRING | FAST),
-        checkpoint: builder.add_text_field("checkpoint", STRING),
+        source: builder.add_text_field("source", name_options().set_fast("raw")),
+        checkpoint: name_field(&mut builder, "checkpoint"),
         uuid: builder.add_bytes_field("uuid", BytesOptions::default().set_indexed()),
         group: builder.add_u64_field("group", FAST),
         twin: builder.add_u64_field("twin", FAST),
@@ -95,30 +100,40 @@ pub(super) fn schema() -> (Schema, Fields) {
         class: builder.add_u64_field("class", FAST),
         time: builder.add_i64_field("time", FAST),
         stat: builder.add_u64_field("stat", FAST),
-        session: builder.add_text_field("session", STRING),
+        session: name_field(&mut builder, "session"),
         session_key: builder.add_u64_field("session_key", FAST),
-        agent: builder.add_text_field("agent", STRING),
-        via: builder.add_text_field("via", STRING),
-        role: builder.add_text_field("role", STRING),
-        kind: builder.add_text_field("kind", STRING),
-        tool: builder.add_text_field("tool", STRING),
-        model: builder.add_text_field("model", STRING),
-        branch: builder.add_text_field("branch", STRING),
-        project: builder.add_text_field("project", STRING),
-        cwd: builder.add_text_field("cwd", STRING),
-        flag: builder.add_text_field("flag", STRING),
-        file: builder.add_text_field("file", STRING),
-        path: words_field(&mut builder, "path", false),
-        body: words_field(&mut builder, "body", true),
+        agent: name_field(&mut builder, "agent"),
+        via: name_field(&mut builder, "via"),
+        role: name_field(&mut builder, "role"),
+        kind: name_field(&mut builder, "kind"),
+        tool: name_field(&mut builder, "tool"),
+        model: name_field(&mut builder, "model"),
+        branch: name_field(&mut builder, "branch"),
+        project: name_field(&mut builder, "project"),
+        cwd: name_field(&mut builder, "cwd"),
+        flag: name_field(&mut builder, "flag"),
+        file: name_field(&mut builder, "file"),
+        path: words_field(&mut builder, "path"),
+        body: words_field(&mut builder, "body"),
+        raw: builder.add_bytes_field("raw", STORED),
         meta: builder.add_bytes_field("meta", STORED),
     };
     (builder.build(), fields)
 }
 
-fn words_field(builder: &mut SchemaBuilder, name: &str, stored: bool) -> Field {
+fn words_field(builder: &mut SchemaBuilder, name: &str) -> Field {
     let indexing = TextFieldIndexing::default().set_tokenizer(WORDS).set_index_option(IndexRecordOption::WithFreqsAndPositions);
-    let options = TextOptions::default().set_indexing_options(indexing);
-    builder.add_text_field(name, if stored { options.set_stored() } else { options })
+    builder.add_text_field(name, TextOptions::default().set_indexing_options(indexing))
+}
+
+/// A field that is matched whole and never ranked by.
+fn name_field(builder: &mut SchemaBuilder, name: &str) -> Field {
+    builder.add_text_field(name, name_options())
+}
+
+fn name_options() -> TextOptions {
+    let indexing = TextFieldIndexing::default().set_tokenizer("raw").set_index_option(IndexRecordOption::Basic).set_fieldnorms(false);
+    TextOptions::default().set_indexing_options(indexing)
 }
 
 /// Fingerprint of all that decides whether an index directory can be used by this program.
@@ -133,6 +148,7 @@ pub(super) fn fingerprint() -> u64 {
 enum Leaf {
     Text(String),
     Shared(Arc<str>),
+    SharedBytes(Arc<str>),
     Bytes(Vec<u8>),
     Unsigned(u64),
     Signed(i64),
@@ -178,6 +194,7 @@ impl<'a> Value<'a> for EntryValue<'a> {
         ReferenceValue::Leaf(match self.0 {
             Leaf::Text(text) => ReferenceValueLeaf::Str(text),
             Leaf::Shared(text) => ReferenceValueLeaf::Str(text),
+            Leaf::SharedBytes(text) => ReferenceValueLeaf::Bytes(text.as_bytes()),
             Leaf::Bytes(bytes) => ReferenceValueLeaf::Bytes(bytes),
             Leaf::Unsigned(number) => ReferenceValueLeaf::U64(*number),
             Leaf::Signed(number) => ReferenceValueLeaf::I64(*number),
@@ -239,16 +256,18 @@ impl Fields {
             put(self.path, Leaf::Text(file.clone()));
             suffixes(file).into_iter().for_each(|suffix| put(self.file, Leaf::Text(suffix)));
         }
-        let text = std::mem::take(&mut document.text);
         put(self.meta, Leaf::Bytes(serde_json::to_vec(&document).unwrap_or_default()));
-        put(self.body, Leaf::Text(text));
+        let text: Arc<str> = std::mem::take(&mut document.text).into();
+        let raw = document.input.take().map_or_else(|| Leaf::SharedBytes(text.clone()), |input| Leaf::Bytes(input.into_bytes()));
+        put(self.raw, raw);
+        put(self.body, Leaf::Shared(text));
         Entry { values, _permit: permit }
     }
 
     /// Makes the entry of a checkpoint.
     pub(super) fn checkpoint_entry(&self, checkpoint: &Checkpoint, permit: Permit) -> Entry {
         let key = checkpoint.key();
-        let values = vec![
+        let mut values = vec![
             (self.checkpoint, Leaf::Shared(key.text())),
             (self.kind, Leaf::Text(CHECKPOINT_KIND.to_string())),
             (self.session, Leaf::Text(checkpoint.session_id().to_string())),
@@ -257,6 +276,9 @@ impl Fields {
             (self.stat, Leaf::Unsigned(checkpoint.stat_key())),
             (self.meta, Leaf::Bytes(serde_json::to_vec(checkpoint).unwrap_or_default())),
         ];
+        if checkpoint.source_kind() == SourceKind::Session {
+            values.push((self.flag, Leaf::Text(MAIN_FILE.to_string())));
+        }
         Entry { values, _permit: permit }
     }
 }
@@ -268,21 +290,18 @@ pub(super) fn title_term(key: FileKey) -> String {
 
 /// Reads a stored document back, by field names, so that it works on an index of an older shape too.
 pub(super) fn document_of(schema: &Schema, stored: &TantivyDocument) -> Result<Document> {
-    let mut document: Document = serde_json::from_slice(stored_meta(schema, stored)?).map_err(|error| damaged(&error))?;
-    if let Some(body) = schema.get_field("body").ok().and_then(|body| stored.get_first(body)).and_then(|value| value.as_str()) {
-        document.text = body.to_string();
-    }
-    Ok(document)
+    let document: Document = serde_json::from_slice(stored_bytes(schema, stored, "meta")?).map_err(|error| damaged(&error))?;
+    Ok(document.with_raw(String::from_utf8_lossy(stored_bytes(schema, stored, "raw")?).into_owned()))
 }
 
 /// Reads a stored checkpoint back.
 pub(super) fn checkpoint_of(schema: &Schema, stored: &TantivyDocument) -> Result<Checkpoint> {
-    serde_json::from_slice(stored_meta(schema, stored)?).map_err(|error| damaged(&error))
+    serde_json::from_slice(stored_bytes(schema, stored, "meta")?).map_err(|error| damaged(&error))
 }
 
-fn stored_meta<'d>(schema: &Schema, stored: &'d TantivyDocument) -> Result<&'d [u8]> {
-    let meta = schema.get_field("meta").map_err(|error| damaged(&error))?;
-    stored.get_first(meta).and_then(|value| value.as_bytes()).ok_or_else(|| damaged(&"a stored document has no description"))
+fn stored_bytes<'d>(schema: &Schema, stored: &'d TantivyDocument, name: &str) -> Result<&'d [u8]> {
+    let field = schema.get_field(name).map_err(|error| damaged(&error))?;
+    stored.get_first(field).and_then(|value| value.as_bytes()).ok_or_else(|| damaged(&"a stored document is not whole"))
 }
 
 fn damaged(cause: &dyn std::fmt::Display) -> Error {

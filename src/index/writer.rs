@@ -7,12 +7,13 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tantivy::indexer::{LogMergePolicy, UserOperation};
+use tantivy::indexer::UserOperation;
 use tantivy::{IndexWriter, Term};
 
 use super::budget::Budget;
 use super::checkpoint::{Checkpoint, FileKey};
 use super::directory::SafeDirectory;
+use super::merge::Tiers;
 use super::schema::{self, Entry, FORMAT_VERSION, Fields, PARSER_VERSION};
 use super::{create_or_open, damage, tantivy_error};
 use crate::document::Document;
@@ -24,8 +25,6 @@ const IN_FLIGHT: usize = 16 << 20;
 const HEAP_LARGE: usize = 56 << 20;
 /// The same for a run of a few lines; tantivy wants no less than 15 MB.
 const HEAP_SMALL: usize = 16 << 20;
-/// More segments of one size than this are merged into one.
-const SEGMENTS_BEFORE_MERGE: usize = 8;
 
 /// What each commit says of itself.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -80,7 +79,7 @@ impl Writer {
     /// Opens the index in a folder, making it if it is not there. The caller holds the lock.
     pub(super) fn open(path: &Path, size: RunSize) -> Result<Self> {
         sweep(path)?;
-        let directory = SafeDirectory::open(path).map_err(|error| tantivy_error(path, &error.into()))?;
+        let directory = SafeDirectory::for_writing(path).map_err(|error| tantivy_error(path, &error.into()))?;
         let index = create_or_open(path, directory)?;
         let metas = index.load_metas().map_err(|error| damage(path, &error))?;
         let header: Option<Header> = metas.payload.as_deref().and_then(|payload| serde_json::from_str(payload).ok());
@@ -98,7 +97,7 @@ impl Writer {
             .num_merge_threads(1)
             .build();
         let writer: IndexWriter<Entry> = index.writer_with_options(options).map_err(|error| tantivy_error(path, &error))?;
-        writer.set_merge_policy(Box::new(merge_policy()));
+        writer.set_merge_policy(Box::new(Tiers));
         // A predecessor killed in the middle of a commit leaves files whose names the next commit would use again.
         writer.garbage_collect_files().wait().map_err(|error| tantivy_error(path, &error))?;
         let (_, fields) = schema::schema();
@@ -190,13 +189,6 @@ impl Writer {
     fn error(&self, error: &tantivy::TantivyError) -> Error {
         tantivy_error(Path::new("the index"), error)
     }
-}
-
-fn merge_policy() -> LogMergePolicy {
-    let mut policy = LogMergePolicy::default();
-    policy.set_min_num_segments(SEGMENTS_BEFORE_MERGE);
-    policy.set_del_docs_ratio_before_merge(0.5);
-    policy
 }
 
 /// Removes the temporary files of killed predecessors, which tantivy never collects.

@@ -48,7 +48,7 @@ impl Screen {
             }
             let more = session.total - session.hits.len();
             if more > 0 {
-                writeln!(out, "  {DIM}… and {} more{DIM:#}", count(more, "hit"))?;
+                writeln!(out, "  {DIM}… and {} more {}{DIM:#}", thousands(more as u64), if more == 1 { "hit" } else { "hits" })?;
             }
             writeln!(out)?;
         }

@@ -91,6 +91,8 @@ pub struct Report {
     pub carried: u64,
     /// Bytes read.
     pub bytes: u64,
+    /// Bytes of text in the documents added.
+    pub text_bytes: u64,
     /// Lines that are no records.
     pub bad: u64,
     /// Lines too long to read.
@@ -304,6 +306,7 @@ enum How {
 struct FileOutcome {
     how: Option<How>,
     documents: u64,
+    text_bytes: u64,
     bad: u64,
     oversized: u64,
     unknown: u64,
@@ -335,6 +338,7 @@ impl Report {
             None => {}
         }
         self.documents += outcome.documents;
+        self.text_bytes += outcome.text_bytes;
         self.bad += outcome.bad;
         self.oversized += outcome.oversized;
         self.unknown += outcome.unknown;

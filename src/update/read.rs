@@ -257,6 +257,7 @@ impl<'a> FileReading<'a> {
     fn hand_over(&mut self) -> Result<()> {
         let documents = self.builder.documents();
         self.outcome.documents += documents.len() as u64;
+        self.outcome.text_bytes += documents.iter().map(|document| document.text.len() as u64).sum::<u64>();
         self.watch.documents(documents.len() as u64);
         match &self.unit {
             Some(unit) if !documents.is_empty() => unit.writer().add(self.key, documents),

@@ -1,0 +1,52 @@
+//! Which segments are merged: few enough that a search stays quick, never so much at once that memory grows.
+
+use tantivy::SegmentMeta;
+use tantivy::index::SegmentId;
+use tantivy::indexer::{MergeCandidate, MergePolicy};
+
+/// The most documents one merge makes into a segment. While merging, the inputs are mapped and count as our memory.
+const MERGED_CAP: u32 = 200_000;
+/// A segment of which more than this share is deleted is rewritten.
+const DELETED_SHARE: f64 = 0.5;
+/// Sizes of segments that belong together, and how many of them are one too many.
+const TIERS: [(u32, usize); 3] = [(4_000, 6), (20_000, 8), (MERGED_CAP, 10)];
+
+/// Merges segments of like size when there are too many of them, the smallest first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tiers;
+
+impl MergePolicy for Tiers {
+    fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
+        let mut sizes: Vec<(u32, &SegmentMeta)> = segments.iter().map(|segment| (segment.num_docs(), segment)).collect();
+        sizes.sort_by_key(|(size, segment)| (*size, segment.id()));
+        let mut candidates = Vec::new();
+        let mut floor = 0;
+        for (ceiling, most) in TIERS {
+            let tier: Vec<&(u32, &SegmentMeta)> = sizes.iter().filter(|(size, _)| (floor..ceiling).contains(size)).collect();
+            if tier.len() >= most {
+                candidates.push(MergeCandidate(fitting(&tier)));
+            } else {
+                let worn = tier.iter().filter(|(_, segment)| is_worn(segment));
+                candidates.extend(worn.map(|(_, segment)| MergeCandidate(vec![segment.id()])));
+            }
+            floor = ceiling;
+        }
+        candidates.retain(|candidate| !candidate.0.is_empty());
+        candidates
+    }
+}
+
+/// The smallest segments of a tier that together stay below the cap.
+fn fitting(tier: &[&(u32, &SegmentMeta)]) -> Vec<SegmentId> {
+    let mut total = 0;
+    let fits = tier.iter().take_while(|(size, _)| {
+        total += size;
+        total <= MERGED_CAP
+    });
+    let ids: Vec<_> = fits.map(|(_, segment)| segment.id()).collect();
+    if ids.len() > 1 { ids } else { Vec::new() }
+}
+
+fn is_worn(segment: &SegmentMeta) -> bool {
+    f64::from(segment.num_deleted_docs()) > f64::from(segment.max_doc()) * DELETED_SHARE
+}

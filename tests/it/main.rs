@@ -1,0 +1,19 @@
+//! All integration tests, in one binary: one file for each subject.
+
+mod util;
+
+// The shape of the source tree itself.
+mod layers;
+// What the commands print, as a user sees it.
+mod commands;
+// Every fixture, and what must be found in it.
+mod fixtures;
+// Reading only what is new: any number of runs equals one.
+mod incremental;
+// The fault catalogue, one test for each case, named after its id.
+mod faults_a;
+mod faults_b;
+mod faults_d;
+mod faults_e;
+// One test for each bug, named after it.
+mod regression;

@@ -1,0 +1,185 @@
+//! A sealed place to run the real binary in: its own home, its own index, a fixed clock, nothing of the user's.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The time the binary believes it is.
+pub(crate) const NOW: &str = "2026-11-16T12:00:00Z";
+
+/// A home with a `.claude` folder, and an index beside it.
+pub(crate) struct Env {
+    dir: TempDir,
+}
+
+/// What a command did.
+pub(crate) struct Ran {
+    /// The exit code; -1 if a signal ended it.
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Env {
+    /// An empty home.
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().expect("temporary folder");
+        std::fs::create_dir_all(dir.path().join("home/.claude/projects")).expect("made");
+        Self { dir }
+    }
+
+    /// A home with a copy of one of the trees in `fixtures/`, such as `home` or `malformed`.
+    pub(crate) fn with_fixtures(name: &str) -> Self {
+        let env = Self::new();
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name).join(".claude");
+        copy_tree(&from, &env.claude());
+        env
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn claude(&self) -> PathBuf {
+        self.path().join("home/.claude")
+    }
+
+    pub(crate) fn index_dir(&self) -> PathBuf {
+        self.path().join("index")
+    }
+
+    /// A file of a project, such as `-home-u-x/<uuid>.jsonl`; its folders are made.
+    pub(crate) fn file(&self, relative: impl AsRef<Path>) -> PathBuf {
+        let path = self.claude().join("projects").join(relative);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+        path
+    }
+
+    /// Writes a file of a project.
+    pub(crate) fn write(&self, relative: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.file(relative);
+        std::fs::write(&path, bytes).expect("written");
+        path
+    }
+
+    /// Appends to a file of a project.
+    pub(crate) fn append(&self, relative: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
+        use std::io::Write as _;
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(self.file(relative)).expect("opened");
+        file.write_all(bytes.as_ref()).expect("appended");
+    }
+
+    /// The binary, ready to be given arguments, with nothing of the surroundings.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_unspool"));
+        command
+            .env_clear()
+            .env("HOME", self.path().join("home"))
+            .env("UNSPOOL_INDEX_DIR", self.index_dir())
+            .env("UNSPOOL_NOW", NOW)
+            .env("TZ", "UTC")
+            .env("COLUMNS", "120")
+            .env("PATH", "/usr/bin:/bin")
+            .current_dir(self.path());
+        command
+    }
+
+    /// Runs the binary to its end.
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        Ran::from(self.command().args(args).output().expect("ran"))
+    }
+
+    /// Indexes; the run must end well (0) or with problems noted (3).
+    pub(crate) fn index(&self) -> Ran {
+        let ran = self.run(&["index"]);
+        assert!(matches!(ran.code, 0 | 3), "index failed: {} {}", ran.code, ran.stderr);
+        ran
+    }
+
+    /// What an index run reports, as JSON.
+    pub(crate) fn index_json(&self) -> Value {
+        let ran = self.run(&["index", "--json"]);
+        assert!(matches!(ran.code, 0 | 3), "index failed: {} {}", ran.code, ran.stderr);
+        serde_json::from_str(&ran.stdout).expect("JSON")
+    }
+
+    /// All hits of a query, flat, from the index as it is.
+    pub(crate) fn hits(&self, query: &str) -> Vec<Value> {
+        self.hits_with(&["--messages", "-n", "1000", query])
+    }
+
+    /// All hits with options of one's own.
+    pub(crate) fn hits_with(&self, args: &[&str]) -> Vec<Value> {
+        let ran = self.run(&[&["search", "--no-refresh", "--json"], args].concat());
+        assert!(matches!(ran.code, 0 | 1), "search failed: {} {}", ran.code, ran.stderr);
+        let lines = ran.stdout.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        lines.filter(|line| line["type"] == "hit").collect()
+    }
+
+    /// How many hits a query has.
+    pub(crate) fn count(&self, query: &str) -> usize {
+        self.hits(query).len()
+    }
+
+    /// The lines of `status --problems`.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        self.run(&["status", "--problems"]).stdout.lines().map(str::to_string).collect()
+    }
+
+    /// Checks the index thoroughly; it must be whole.
+    pub(crate) fn verify(&self) {
+        let ran = self.run(&["verify", "--deep"]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
+    }
+
+    /// What must hold after every fault: one plain run, and the index is whole.
+    pub(crate) fn heal(&self) {
+        self.index();
+        self.verify();
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// A user line with a uuid made from a number.
+pub(crate) fn user_line(session: &str, number: u32, text: &str) -> String {
+    let text = serde_json::to_string(text).expect("JSON");
+    let uuid = uuid(number);
+    let minute = number / 60 % 60;
+    let second = number % 60;
+    format!(
+        r#"{{"parentUuid":null,"isSidechain":false,"userType":"external","cwd":"/home/u/x","sessionId":"{session}","version":"2.1.200","gitBranch":"main","type":"user","message":{{"role":"user","content":{text}}},"uuid":"{uuid}","timestamp":"2026-10-01T10:{minute:02}:{second:02}.000Z"}}"#
+    ) + "\n"
+}
+
+/// A well-formed uuid made from a number.
+pub(crate) fn uuid(number: u32) -> String {
+    format!("{number:08x}-0000-4000-8000-{number:012x}")
+}
+
+/// A session id made from a number.
+pub(crate) fn session(number: u32) -> String {
+    format!("5e550000-0000-4000-8000-{number:012x}")
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("made");
+    for entry in std::fs::read_dir(from).expect("listed").map(|entry| entry.expect("entry")) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("type").is_dir() {
+            copy_tree(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("copied");
+        }
+    }
+}
