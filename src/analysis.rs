@@ -232,7 +232,14 @@ fn split_segment(text: &str, segment: Range<usize>, parts: &mut Vec<Range<usize>
 }
 
 fn class_of(c: char, before: Class) -> Class {
-    if c.is_ascii_digit() || c.is_numeric() {
+    if c.is_ascii() {
+        return match c {
+            '0'..='9' => Class::Digit,
+            'A'..='Z' => Class::Upper,
+            _ => Class::Lower,
+        };
+    }
+    if c.is_numeric() {
         Class::Digit
     } else if c.is_uppercase() {
         Class::Upper

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::discover::{Stat, stat_of};
 
@@ -43,8 +43,8 @@ pub struct Line<'a> {
     pub terminated: bool,
     /// Whether it was too long to be read whole.
     pub oversized: bool,
-    /// Fingerprint of all consumed bytes up to `end`.
-    pub chain: u64,
+    /// Checksum of all bytes up to `end`; the same however they were cut into lines.
+    pub chain: u32,
 }
 
 impl Transcript {
@@ -75,11 +75,27 @@ impl Transcript {
         if read < self.stat.size { Err(shortened()) } else { Ok(()) }
     }
 
-    /// Reads lines from an offset, where the fingerprint of what lies before is `chain`.
-    pub fn lines(&mut self, offset: u64, chain: u64) -> io::Result<Lines<'_>> {
+    /// The checksum of the first `length` bytes.
+    pub fn checksum(&mut self, length: u64) -> io::Result<u32> {
+        self.file.seek(SeekFrom::Start(0))?;
+        let mut buffer = vec![0; BUFFER];
+        let mut left = length;
+        let mut chain = 0;
+        while left > 0 {
+            let want = usize::try_from(left).unwrap_or(BUFFER).min(BUFFER);
+            self.file.read_exact(&mut buffer[..want])?;
+            chain = extended(chain, &buffer[..want]);
+            left -= want as u64;
+        }
+        Ok(chain)
+    }
+
+    /// Reads lines from an offset, where the checksum of what lies before is `chain`. Of an unterminated last line,
+    /// which may be in the middle of being written, only as much is given as `usable` says.
+    pub fn lines(&mut self, offset: u64, chain: u32, usable: fn(&[u8]) -> usize) -> io::Result<Lines<'_>> {
         self.file.seek(SeekFrom::Start(offset))?;
         let left = self.stat.size.saturating_sub(offset);
-        Ok(Lines { file: &mut self.file, left, buffer: Vec::new(), start: 0, scanned: 0, offset, chain, head: Vec::new(), oversized_tail: Vec::new() })
+        Ok(Lines { file: &mut self.file, left, buffer: Vec::new(), start: 0, scanned: 0, offset, chain, head: Vec::new(), oversized_tail: Vec::new(), usable })
     }
 
     /// Reads the next piece of a file that has no lines (a spilled output).
@@ -167,11 +183,12 @@ pub struct Lines<'a> {
     scanned: usize,
     /// Where in the file the next line begins.
     offset: u64,
-    chain: u64,
+    chain: u32,
     /// The first bytes of the last oversized line.
     head: Vec<u8>,
     /// Its last bytes.
     oversized_tail: Vec<u8>,
+    usable: fn(&[u8]) -> usize,
 }
 
 impl Lines<'_> {
@@ -187,8 +204,8 @@ impl Lines<'_> {
                 return Ok(Some(self.take_line(length, true)));
             }
             if !self.fill()? {
-                let rest = self.buffer.len() - self.start;
-                return Ok((rest > 0).then(|| self.take_line(rest, false)));
+                let usable = (self.usable)(&self.buffer[self.start..]);
+                return Ok((usable > 0).then(|| self.take_line(usable, false)));
             }
         }
     }
@@ -207,7 +224,7 @@ impl Lines<'_> {
         self.start += whole;
         self.scanned = 0;
         self.offset += whole as u64;
-        self.chain = xxh3_64_with_seed(&self.buffer[from..from + whole], self.chain);
+        self.chain = extended(self.chain, &self.buffer[from..from + whole]);
         let with_newline = &self.buffer[from..from + whole];
         let bytes = &with_newline[..length];
         Line { offset, end: self.offset, bytes, with_newline, terminated, oversized: false, chain: self.chain }
@@ -250,6 +267,7 @@ impl Lines<'_> {
             let newline = memchr::memchr(b'\n', unread);
             let take = newline.map_or(unread.len(), |at| at + 1);
             ends.push(&unread[..take]);
+            self.chain = extended(self.chain, &unread[..take]);
             self.start += take;
             self.offset += take as u64;
             terminated = newline.is_some();
@@ -262,14 +280,18 @@ impl Lines<'_> {
             }
         }
         self.scanned = 0;
-        // Only head and length go into the chain: what lies between is never held whole.
-        let length = (self.offset - offset).to_le_bytes();
-        self.chain = xxh3_64_with_seed(&length, xxh3_64_with_seed(&self.head, self.chain));
         ends.trim();
         self.oversized_tail = ends.tail;
         let (bytes, with_newline) = (&self.head[..], &self.oversized_tail[..]);
         Ok(Line { offset, end: self.offset, bytes, with_newline, terminated, oversized: true, chain: self.chain })
     }
+}
+
+/// The checksum of what was read, and of what comes next.
+fn extended(chain: u32, bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(chain);
+    hasher.update(bytes);
+    hasher.finalize()
 }
 
 #[cfg(test)]
@@ -281,7 +303,7 @@ mod tests {
         let path = dir.path().join("t.jsonl");
         fs_err::write(&path, bytes).expect("written");
         let mut transcript = Transcript::open(&path).expect("opened");
-        let mut lines = transcript.lines(from, 0).expect("sought");
+        let mut lines = transcript.lines(from, 0, <[u8]>::len).expect("sought");
         let mut all = Vec::new();
         while let Some(line) = lines.next().expect("read") {
             all.push((line.offset, line.end, String::from_utf8_lossy(line.bytes).into_owned(), line.terminated));
@@ -333,12 +355,12 @@ mod tests {
         fs_err::write(&path, b"one\ntwo\nthree\n").expect("written");
         let mut transcript = Transcript::open(&path).expect("opened");
         let mut chains = Vec::new();
-        let mut lines = transcript.lines(0, 0).expect("sought");
+        let mut lines = transcript.lines(0, 0, <[u8]>::len).expect("sought");
         while let Some(line) = lines.next().expect("read") {
             chains.push((line.end, line.chain));
         }
         let (offset, chain) = chains[0];
-        let mut lines = transcript.lines(offset, chain).expect("sought");
+        let mut lines = transcript.lines(offset, chain, <[u8]>::len).expect("sought");
         let line = lines.next().expect("read").expect("second line");
         assert_eq!((line.end, line.chain), chains[1]);
     }

@@ -1,12 +1,12 @@
 //! Answers a search: hits in the context of their sessions, ranked and cut to a page.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use crate::discover::SourceKind;
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
-use crate::index::{Checkpoint, FileKey, Filter, Found, Reader};
+use crate::index::{Checkpoint, FileKey, Filter, Found, Ranked, Reader};
 use crate::query::Query;
 use crate::snippet::{Snippet, snippet};
 use crate::untrusted::Untrusted;
@@ -125,59 +125,69 @@ pub struct Hit {
 pub fn search(reader: &Reader, request: &Request) -> Result<Response> {
     let mut ranked = reader.find(&request.query, &request.filter)?;
     let mut only_meta = false;
-    if ranked.hits.is_empty() && !request.filter.meta {
+    if ranked.hits().is_empty() && !request.filter.meta {
         let filter = Filter { meta: true, ..request.filter.clone() };
         ranked = reader.find(&request.query, &filter)?;
-        only_meta = !ranked.hits.is_empty();
+        only_meta = !ranked.hits().is_empty();
     }
     if request.query.literal {
-        keep_verbatim(reader, &request.query, &mut ranked.hits)?;
-        ranked.sessions = ranked.hits.iter().map(|hit| hit.session).collect::<std::collections::HashSet<_>>().len();
+        keep_verbatim(reader, &request.query, &mut ranked)?;
     }
+    let groups = if request.flat { one_each(&mut ranked, request.limit) } else { by_session(&mut ranked, request) };
     let mut view = View { reader, request, files: HashMap::new(), sessions: HashMap::new() };
-    let groups = if request.flat { one_each(&ranked.hits, request.limit) } else { by_session(&ranked.hits, request) };
     let sessions = groups.into_iter().map(|(hits, total)| view.session_hits(&hits, total)).collect::<Result<_>>()?;
-    Ok(Response { sessions, total_hits: ranked.hits.len(), total_sessions: ranked.sessions, only_meta })
+    Ok(Response { sessions, total_hits: ranked.hits().len(), total_sessions: ranked.sessions, only_meta })
 }
 
-fn one_each(hits: &[Found], limit: usize) -> Vec<(Vec<Found>, usize)> {
-    hits.iter().take(limit).map(|hit| (vec![*hit], 1)).collect()
+fn one_each(ranked: &mut Ranked, limit: usize) -> Vec<(Vec<Found>, usize)> {
+    if limit > ranked.in_order() {
+        ranked.order_all();
+    }
+    ranked.hits().iter().take(limit).map(|hit| (vec![*hit], 1)).collect()
 }
 
 /// Gathers hits by session; a session stands where its best hit stands.
-fn by_session(hits: &[Found], request: &Request) -> Vec<(Vec<Found>, usize)> {
+fn by_session(ranked: &mut Ranked, request: &Request) -> Vec<(Vec<Found>, usize)> {
+    let sessions: HashSet<u64> = ranked.hits()[..ranked.in_order()].iter().map(|hit| hit.session).collect();
+    if sessions.len() < request.limit.min(ranked.sessions) {
+        ranked.order_all();
+    }
     let mut places: HashMap<u64, usize> = HashMap::new();
     let mut groups: Vec<(Vec<Found>, usize)> = Vec::new();
-    for hit in hits {
-        let next = groups.len();
-        let place = *places.entry(hit.session).or_insert(next);
-        if place == next && next < request.limit {
+    for (rank, hit) in ranked.hits().iter().enumerate() {
+        if rank < ranked.in_order() && groups.len() < request.limit && !places.contains_key(&hit.session) {
+            places.insert(hit.session, groups.len());
             groups.push((Vec::new(), 0));
         }
-        if let Some((kept, total)) = groups.get_mut(place) {
+        if let Some((kept, total)) = places.get(&hit.session).and_then(|place| groups.get_mut(*place)) {
             *total += 1;
-            if kept.len() < request.per_session {
+            if rank < ranked.in_order() && kept.len() < request.per_session {
                 kept.push(*hit);
             }
-        } else if place == next {
-            // Beyond the page: remember the session, so that it is not taken for a new one.
-            places.insert(hit.session, usize::MAX);
         }
     }
     groups
 }
 
 /// Keeps the hits that hold the text letter by letter, but for case.
-fn keep_verbatim(reader: &Reader, query: &Query, hits: &mut Vec<Found>) -> Result<()> {
+fn keep_verbatim(reader: &Reader, query: &Query, ranked: &mut Ranked) -> Result<()> {
     let wanted = query.text.to_lowercase();
-    let mut kept = Vec::new();
-    for (at, hit) in hits.iter().enumerate() {
-        if at >= CHECKED_CAP || reader.fetch(hit)?.1.text.to_lowercase().contains(&wanted) {
-            kept.push(*hit);
+    let mut checked = 0;
+    let mut failed = None;
+    ranked.retain(|hit| {
+        checked += 1;
+        if checked > CHECKED_CAP || failed.is_some() {
+            return true;
         }
-    }
-    *hits = kept;
-    Ok(())
+        match reader.fetch(hit) {
+            Ok((_, document)) => document.text.to_lowercase().contains(&wanted),
+            Err(error) => {
+                failed = Some(error);
+                true
+            }
+        }
+    });
+    failed.map_or(Ok(()), Err)
 }
 
 /// Turns hits into what is shown, looking each file and session up once.
@@ -239,7 +249,7 @@ impl View<'_> {
         let mut earliest = document.timestamp;
         let original = document.note.as_deref().filter(|_| document.kind != Kind::Title);
         for uuid in document.uuid.as_deref().into_iter().chain(original) {
-            for copy in self.reader.documents_with_uuid(uuid)? {
+            for copy in self.reader.copies(uuid)? {
                 earliest = earliest.into_iter().chain(copy.timestamp).min();
                 sessions.push(copy.session);
             }

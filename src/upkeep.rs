@@ -122,7 +122,7 @@ fn compare(file: &Checkpoint, deep: bool) -> Option<Problem> {
     // A file that is there no more, or shorter, is for the next index run to note.
     let mut transcript = Transcript::open(&path).ok().filter(|transcript| transcript.stat.size >= file.offset)?;
     let is_same = if deep && file.source_kind() != SourceKind::Spill {
-        chain_of(&mut transcript, file.offset).map(|chain| chain == file.chain)
+        transcript.checksum(file.offset).map(|checksum| checksum == file.chain)
     } else if file.source_kind() == SourceKind::Spill {
         Ok(true)
     } else {
@@ -133,18 +133,6 @@ fn compare(file: &Checkpoint, deep: bool) -> Option<Problem> {
         Ok(false) => Some(Problem::with_path(path, "was changed without a trace in its size and time; run `touch` on it, then `unspool index`")),
         Err(error) => Some(Problem::with_path(path, error.to_string())),
     }
-}
-
-fn chain_of(transcript: &mut Transcript, length: u64) -> std::io::Result<u64> {
-    let mut chain = 0;
-    let mut lines = transcript.lines(0, 0)?;
-    while let Some(line) = lines.next()? {
-        if line.end > length {
-            break;
-        }
-        chain = line.chain;
-    }
-    Ok(chain)
 }
 
 /// What was taken out of an index.

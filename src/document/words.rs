@@ -185,25 +185,34 @@ pub fn fold_base64(text: &str) -> Cow<'_, str> {
     if text.len() < BASE64_RUN {
         return Cow::Borrowed(text);
     }
+    let bytes = text.as_bytes();
     let mut kept = String::new();
     let mut copied = 0;
-    let mut start = 0;
-    for (at, byte) in text.bytes().enumerate().chain([(text.len(), b' ')]) {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_') {
+    // A long run covers one of every so many bytes, so only those need to be looked at first.
+    let mut probe = BASE64_RUN - 1;
+    while probe < bytes.len() {
+        if !is_base64_byte(bytes[probe]) {
+            probe += BASE64_RUN;
             continue;
         }
-        if at - start >= BASE64_RUN && is_base64(&text.as_bytes()[start..at]) {
+        let start = bytes[copied..probe].iter().rposition(|byte| !is_base64_byte(*byte)).map_or(copied, |at| copied + at + 1);
+        let end = bytes[probe..].iter().position(|byte| !is_base64_byte(*byte)).map_or(bytes.len(), |at| probe + at);
+        if end - start >= BASE64_RUN && is_base64(&bytes[start..end]) {
             kept.push_str(&text[copied..start]);
-            kept.push_str(&format!("[base64 {} bytes]", at - start));
-            copied = at;
+            kept.push_str(&format!("[base64 {} bytes]", end - start));
+            copied = end;
         }
-        start = at + 1;
+        probe = end + BASE64_RUN;
     }
-    if copied == 0 && kept.is_empty() {
+    if copied == 0 {
         return Cow::Borrowed(text);
     }
     kept.push_str(&text[copied..]);
     Cow::Owned(kept)
+}
+
+fn is_base64_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
 }
 
 /// Tells base64 from a rule of dashes or one word repeated: real data uses most of the alphabet.

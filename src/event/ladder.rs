@@ -49,10 +49,14 @@ pub(super) fn climb(bytes: &[u8], parse: Parse, each: &mut dyn FnMut(usize, Read
     }
 }
 
-/// Says whether an unterminated last line is a whole record already.
-pub fn is_whole_record(bytes: &[u8]) -> bool {
-    let body = trim(bytes);
-    body.first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
+/// Length of the whole records at the start of an unterminated line; what follows them may still be being written.
+pub fn whole_records(bytes: &[u8]) -> usize {
+    let mut records = serde_json::Deserializer::from_slice(bytes).into_iter::<serde::de::IgnoredAny>();
+    let mut whole = 0;
+    while bytes[whole..].trim_ascii_start().first() == Some(&b'{') && matches!(records.next(), Some(Ok(_))) {
+        whole = records.byte_offset();
+    }
+    whole
 }
 
 /// Takes white space, a byte-order mark and NUL blocks off both ends; a NUL block is reported.
@@ -157,8 +161,8 @@ fn split_records(text: &str, start: usize, parse: Parse, each: &mut dyn FnMut(us
     for (at, length) in scraps {
         let scrap = text[at..at + length].trim();
         if !scrap.is_empty() {
-            let reason = "a piece of a record, on one line with a whole one".to_string();
-            each(start + at, Reading::Bad { reason, text: Cow::Borrowed(scrap) });
+            let blanks = length - text[at..at + length].trim_start().len();
+            each(start + at + blanks, Reading::Bad { reason: reason_of(scrap, parse), text: Cow::Borrowed(scrap) });
         }
     }
     true

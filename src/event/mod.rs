@@ -9,7 +9,7 @@ mod shape;
 use std::borrow::Cow;
 
 use crate::json::{self, Token, Walk};
-pub use ladder::{Reading, is_whole_record};
+pub use ladder::{Reading, whole_records};
 use shape::{AgentMeta, Attachment, Entry, HistoryEntry, Progress, RawBlock, RawContent, RawUsage, Str, ToolUseResult};
 
 /// One line of a transcript.
@@ -569,7 +569,7 @@ mod tests {
         check(format!("{HI}{HI}").as_bytes(), &[r#"0 user [Text("hi")]"#, r#"68 user [Text("hi")]"#]);
         check(
             format!("{{\"type\":\"user\",\"uu{HI}").as_bytes(),
-            &[r#"18 user [Text("hi")]"#, r#"0 BAD a piece of a record, on one line with a whole one | {"type":"user","uu"#],
+            &[r#"18 user [Text("hi")]"#, r#"0 BAD not a JSON record: EOF while parsing a string | {"type":"user","uu"#],
         );
         check(
             br#"{"type":"user","message":{"content":"a \ud83d b \ude00 \ud83d\ude00"}}"#,
@@ -581,6 +581,13 @@ mod tests {
             format!("\0\0{HI}\0").as_bytes(),
             &["0 BAD 3 NUL bytes, as a power cut leaves them | ", r#"2 user [Text("hi")]"#],
         );
+    }
+
+    #[test]
+    fn of_an_unterminated_line_only_whole_records_count() {
+        for (line, whole) in [("", 0), ("{\"a\":1", 0), ("{\"a\":1}", 7), (" {} {\"a\":{}}{\"b", 12), ("12", 0), ("{}x", 2)] {
+            assert_eq!(whole_records(line.as_bytes()), whole, "{line}");
+        }
     }
 
     #[test]

@@ -62,14 +62,14 @@ pub struct Checkpoint {
     parser: u32,
     /// End of the last line that was read.
     pub offset: u64,
-    /// Lines read.
+    /// Lines read to their end.
     pub lines: u64,
     /// Fingerprint of the first bytes read.
     pub head: u64,
     /// Fingerprint of the last bytes read.
     pub tail: u64,
-    /// Fingerprint of all bytes read, line by line.
-    pub chain: u64,
+    /// Checksum of all bytes read.
+    pub chain: u32,
     /// Since when the file is no longer there, in milliseconds since 1970.
     pub gone_since: Option<i64>,
     /// Whether the user wants nothing of it in the index, now or later.

@@ -8,7 +8,7 @@ use tantivy::query::{BooleanQuery, BoostQuery, EnableScoring, Occur, PhraseQuery
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet as _, Score, TERMINATED, Term};
 
-use super::gather::{Gather, Match, fold};
+use super::gather::{Gather, Match, Prints, fold};
 use super::reader::Reader;
 use super::schema::session_key;
 use crate::document::{Kind, Role};
@@ -46,17 +46,43 @@ pub struct Found {
     pub time: i64,
 }
 
-/// All hits, the best first.
+/// All hits. Ordering all of them would take longer than finding them, so only the first few are in order at first.
 #[derive(Clone, Debug, Default)]
 pub struct Ranked {
-    /// The hits.
-    pub hits: Vec<Found>,
+    hits: Vec<Found>,
+    in_order: usize,
     /// How many sessions they are in.
     pub sessions: usize,
 }
 
+impl Ranked {
+    /// All hits, the first of them in order.
+    pub fn hits(&self) -> &[Found] {
+        &self.hits
+    }
+
+    /// How many of the hits are in order, the best first.
+    pub fn in_order(&self) -> usize {
+        self.in_order
+    }
+
+    /// Puts all hits in order.
+    pub fn order_all(&mut self) {
+        self.hits[self.in_order..].sort_unstable_by(Found::by_rank);
+        self.in_order = self.hits.len();
+    }
+
+    /// Keeps only some of the hits.
+    pub fn retain(&mut self, keep: impl FnMut(&Found) -> bool) {
+        self.order_all();
+        self.hits.retain(keep);
+        self.in_order = self.hits.len();
+        self.sessions = self.hits.iter().map(|hit| hit.session).collect::<Prints>().len();
+    }
+}
+
 impl Reader {
-    /// Finds all hits of a query, the best first; equal ones in a fixed order.
+    /// Finds all hits of a query; equal ones have a fixed order.
     pub fn find(&self, query: &Query, filter: &Filter) -> Result<Ranked> {
         self.guarded(|| {
             let gather = Gather {
@@ -65,13 +91,15 @@ impl Reader {
                 prior: if query.shape == Shape::Words { prior } else { no_prior },
             };
             let matches = self.searcher.search(&*self.candidates(query), &gather)?;
-            let mut hits = fold(matches, |session| self.has_transcript(session));
-            let sessions = hits.iter().map(|hit| hit.session).collect::<std::collections::HashSet<_>>().len();
-            hits.sort_unstable_by(by_rank);
-            let top = hits.len().min(RESCORED);
-            self.look_again(query, &mut hits[..top])?;
-            hits[..top].sort_unstable_by(by_rank);
-            Ok(Ranked { hits: hits.into_iter().map(Found::from).collect(), sessions })
+            let mut hits: Vec<Found> = fold(matches, |session| self.has_transcript(session)).into_iter().map(Found::from).collect();
+            let sessions = hits.iter().map(|hit| hit.session).collect::<Prints>().len();
+            let in_order = hits.len().min(RESCORED);
+            if in_order < hits.len() {
+                hits.select_nth_unstable_by(in_order, Found::by_rank);
+            }
+            self.look_again(query, &mut hits[..in_order])?;
+            hits[..in_order].sort_unstable_by(Found::by_rank);
+            Ok(Ranked { hits, in_order, sessions })
         })
     }
 
@@ -101,7 +129,7 @@ impl Reader {
     }
 
     /// Raises hits that hold more of the query, and those that hold it word for word.
-    fn look_again(&self, query: &Query, hits: &mut [Match]) -> tantivy::Result<()> {
+    fn look_again(&self, query: &Query, hits: &mut [Found]) -> tantivy::Result<()> {
         hits.sort_unstable_by_key(|hit| hit.address);
         let addresses: Vec<DocAddress> = hits.iter().map(|hit| hit.address).collect();
         let mut held = vec![0.0; hits.len()];
@@ -157,10 +185,12 @@ impl From<Match> for Found {
     }
 }
 
-/// The better score first, then the newer, then a fixed order.
-fn by_rank(a: &Match, b: &Match) -> std::cmp::Ordering {
-    let newest = |hit: &Match| if hit.time == i64::MAX { i64::MIN } else { hit.time };
-    b.score.total_cmp(&a.score).then_with(|| newest(b).cmp(&newest(a))).then_with(|| a.group.cmp(&b.group))
+impl Found {
+    /// The better score first, then the newer, then a fixed order.
+    fn by_rank(&self, other: &Self) -> std::cmp::Ordering {
+        let newest = |hit: &Self| if hit.time == i64::MAX { i64::MIN } else { hit.time };
+        other.score.total_cmp(&self.score).then_with(|| newest(other).cmp(&newest(self))).then_with(|| self.group.cmp(&other.group))
+    }
 }
 
 /// What people typed and were answered counts for more than what tools printed.
@@ -218,6 +248,10 @@ fn joined_words(query: &Query) -> Vec<String> {
 
 /// Pairs of words that stand side by side in the query, but not two common ones.
 fn neighbours(query: &Query) -> Vec<Vec<String>> {
+    if query.sequence().len() == 2 {
+        // The whole query is the pair.
+        return Vec::new();
+    }
     let open: Vec<&Chunk> = query.chunks.iter().filter(|chunk| !chunk.quoted).collect();
     let pairs = open.windows(2).filter(|pair| !(is_common(pair[0]) && is_common(pair[1])));
     pairs.filter_map(|pair| Some(vec![pair[0].terms.last()?.clone(), pair[1].terms.first()?.clone()])).collect()

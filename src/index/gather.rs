@@ -4,6 +4,8 @@
 
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 
 use tantivy::collector::{Collector, SegmentCollector};
 use tantivy::columnar::ColumnValues;
@@ -11,7 +13,29 @@ use tantivy::{DocAddress, DocId, Score, SegmentOrdinal, SegmentReader};
 
 use super::schema::from_class;
 use crate::document::{Kind, Role};
-use std::sync::Arc;
+
+/// A map by numbers that are fingerprints already.
+pub(super) type ByPrint<T> = HashMap<u64, T, BuildHasherDefault<Print>>;
+/// A set of numbers that are fingerprints already.
+pub(super) type Prints = HashSet<u64, BuildHasherDefault<Print>>;
+
+/// Takes a fingerprint as its own hash.
+#[derive(Default)]
+pub(super) struct Print(u64);
+
+impl Hasher for Print {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+}
 
 /// A document that matches.
 #[derive(Clone, Copy, Debug)]
@@ -107,8 +131,8 @@ impl SegmentCollector for GatherSegment {
 /// Folds matches into hits: one for each group, none for an echo of another.
 /// `has_transcript` says whether a session is there in more than the prompt history.
 pub(super) fn fold(matches: Vec<Match>, mut has_transcript: impl FnMut(u64) -> bool) -> Vec<Match> {
-    let mut hits: HashMap<u64, Match> = HashMap::with_capacity(matches.len());
-    let mut spoken = HashSet::new();
+    let mut hits: ByPrint<Match> = ByPrint::with_capacity_and_hasher(matches.len(), BuildHasherDefault::default());
+    let mut spoken = Prints::default();
     for found in matches {
         if found.twin != 0 && !is_echo(&found) {
             spoken.insert(found.twin);
@@ -126,16 +150,14 @@ pub(super) fn fold(matches: Vec<Match>, mut has_transcript: impl FnMut(u64) -> b
             }
         }
     }
-    let mut hits: Vec<Match> = hits.into_values().collect();
+    let (mut echoes, mut hits): (Vec<Match>, Vec<Match>) = hits.into_values().partition(is_echo);
     // The first of several echoes speaks for the others.
-    hits.sort_unstable_by_key(|hit| (hit.time, hit.group));
-    hits.retain(|hit| {
-        if !is_echo(hit) {
-            return true;
-        }
-        let (_, kind, _) = from_class(hit.class);
-        !(kind == Kind::History && has_transcript(hit.session)) && spoken.insert(hit.twin)
+    echoes.sort_unstable_by_key(|echo| (echo.time, echo.group));
+    echoes.retain(|echo| {
+        let (_, kind, _) = from_class(echo.class);
+        !(kind == Kind::History && has_transcript(echo.session)) && spoken.insert(echo.twin)
     });
+    hits.append(&mut echoes);
     hits
 }
 

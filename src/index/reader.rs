@@ -12,6 +12,7 @@ use tantivy::{DocAddress, DocSet as _, ReloadPolicy, Searcher, TERMINATED, Tanti
 
 use super::checkpoint::{Checkpoint, FileKey, Known};
 use super::directory::SafeDirectory;
+use super::gather::ByPrint;
 use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, GONE, MAIN_FILE};
 use super::{Found, damage, damaged, open_checked, register, tantivy_error};
 use crate::document::{Document, Kind};
@@ -25,6 +26,7 @@ pub struct Reader {
     pub(super) searcher: Searcher,
     pub(super) fields: Fields,
     transcripts: OnceLock<HashSet<u64>>,
+    leaves: OnceLock<ByPrint<DocAddress>>,
 }
 
 impl std::fmt::Debug for Reader {
@@ -72,7 +74,7 @@ impl Reader {
         let (_, fields) = schema::schema();
         let searcher = reader.searcher();
         let schema = index.schema();
-        Ok(Self { path: path.to_path_buf(), schema, index, searcher, fields, transcripts: OnceLock::new() })
+        Ok(Self { path: path.to_path_buf(), schema, index, searcher, fields, transcripts: OnceLock::new(), leaves: OnceLock::new() })
     }
 
     /// Runs a reading; whatever goes wrong in it means that the index is damaged, and is said so.
@@ -172,7 +174,7 @@ impl Reader {
     pub fn documents_of(&self, key: FileKey) -> Result<Vec<Document>> {
         let source = self.schema.get_field("source").unwrap_or(self.fields.source);
         let mut documents = self.documents(&self.with_term(Term::from_field_text(source, &key.text()))?)?;
-        documents.sort_by_key(|document| (document.offset, document.part));
+        documents.sort_by_key(|document| (document.line, document.offset, document.part));
         Ok(documents)
     }
 
@@ -186,11 +188,14 @@ impl Reader {
         Ok(found)
     }
 
-    /// All documents with an id: parts of the line, and its copies in other files.
-    pub fn documents_with_uuid(&self, uuid: &str) -> Result<Vec<Document>> {
-        let term = Term::from_field_bytes(self.fields.uuid, &schema::uuid_bytes(uuid));
-        let found = self.documents(&self.with_term(term)?)?;
-        Ok(found.into_iter().filter(|document| document.uuid.as_deref() == Some(uuid)).collect())
+    /// The copies of a line in other files, if it has any; reads nothing if it stands in one place only.
+    pub fn copies(&self, uuid: &str) -> Result<Vec<Document>> {
+        let found = self.with_term(Term::from_field_bytes(self.fields.uuid, &schema::uuid_bytes(uuid)))?;
+        if found.len() < 2 {
+            return Ok(Vec::new());
+        }
+        let documents = self.documents(&found)?;
+        Ok(documents.into_iter().filter(|document| document.uuid.as_deref() == Some(uuid)).collect())
     }
 
     /// The document of a hit, and the file it was read from.
@@ -200,18 +205,17 @@ impl Reader {
 
     /// Names that other files give to a session, told by a message that both have.
     pub fn titles_by_leaf(&self, session: &str) -> Result<Vec<String>> {
-        self.guarded(|| {
-            let titles = self.searcher.search(&*exact(Term::from_field_text(self.fields.kind, Kind::Title.name())), &DocSetCollector)?;
-            let mut leaves = HashMap::new();
-            for address in titles {
-                let column = self.searcher.segment_reader(address.segment_ord).fast_fields().u64("leaf")?;
-                if let Some(leaf) = column.first(address.doc_id) {
-                    leaves.insert(leaf, address);
-                }
+        let leaves = match self.leaves.get() {
+            Some(leaves) => leaves,
+            None => {
+                let found = self.find_leaves()?;
+                self.leaves.get_or_init(|| found)
             }
-            if leaves.is_empty() {
-                return Ok(Vec::new());
-            }
+        };
+        if leaves.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut found = self.guarded(|| {
             let mut found = Vec::new();
             for reader in self.searcher.segment_readers() {
                 let term = Term::from_field_text(self.fields.session, session);
@@ -224,14 +228,23 @@ impl Reader {
                     docs.advance();
                 }
             }
-            found.sort_unstable();
-            found.dedup();
-            let mut titles = Vec::new();
-            for address in found {
-                titles.push((address, self.searcher.doc::<TantivyDocument>(address)?));
+            Ok(found)
+        })?;
+        found.sort_unstable();
+        found.dedup();
+        Ok(self.documents(&found)?.into_iter().map(|document| document.text).collect())
+    }
+
+    /// Every title that is given by way of a message, by that message.
+    fn find_leaves(&self) -> Result<ByPrint<DocAddress>> {
+        let mut leaves = ByPrint::default();
+        for address in self.with_term(Term::from_field_text(self.fields.kind, Kind::Title.name()))? {
+            let column = self.guarded(|| self.searcher.segment_reader(address.segment_ord).fast_fields().u64("leaf"))?;
+            if let Some(leaf) = column.first(address.doc_id) {
+                leaves.insert(leaf, address);
             }
-            Ok(titles.into_iter().filter_map(|(_, stored)| schema::document_of(&self.schema, &stored).ok()).map(|document| document.text).collect())
-        })
+        }
+        Ok(leaves)
     }
 
     /// How large the index is.

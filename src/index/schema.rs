@@ -336,8 +336,9 @@ fn group_of(key: FileKey, document: &Document) -> u64 {
 }
 
 /// The number under which documents of a session are gathered.
+/// (44 bits: enough that no two sessions of one user share it, and a third less on disk.)
 pub(super) fn session_key(session: &str) -> u64 {
-    xxh3_64(session.as_bytes())
+    xxh3_64(session.as_bytes()) >> 20
 }
 
 /// The group of a line's id.
@@ -357,9 +358,12 @@ fn hex_bytes(text: &str) -> Option<Vec<u8>> {
     digits.chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?)).collect()
 }
 
+/// The longest name that is indexed, in bytes.
+const TERM_BYTES: usize = 2000;
+
 /// Terms have a limit in tantivy; nothing legitimate comes near it.
 fn capped(text: &str) -> String {
-    text.chars().take(1000).collect()
+    text[..text.floor_char_boundary(TERM_BYTES)].to_string()
 }
 
 /// All tails of a path that begin at a component, folded in case.

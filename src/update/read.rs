@@ -150,7 +150,7 @@ impl<'a> FileReading<'a> {
 
     /// Reads lines up to the end, or up to what cannot be read.
     fn lines(&mut self, transcript: &mut Transcript) -> Result<io::Result<()>> {
-        let mut lines = match transcript.lines(self.checkpoint.offset, self.checkpoint.chain) {
+        let mut lines = match transcript.lines(self.checkpoint.offset, self.checkpoint.chain, event::whole_records) {
             Ok(lines) => lines,
             Err(error) => return Ok(Err(error)),
         };
@@ -161,8 +161,8 @@ impl<'a> FileReading<'a> {
                 Ok(None) => return Ok(Ok(())),
                 Err(error) => return Ok(Err(error)),
             };
-            // What is not ended may be in the middle of being written.
-            if !line.terminated && (line.oversized || !event::is_whole_record(line.bytes)) {
+            // Too long to tell whether it is whole: it may be in the middle of being written.
+            if !line.terminated && line.oversized {
                 return Ok(Ok(()));
             }
             gathered += line.bytes.len();
@@ -182,8 +182,9 @@ impl<'a> FileReading<'a> {
     }
 
     fn take(&mut self, line: &Line<'_>) {
-        self.checkpoint.lines += 1;
-        let place = Place { offset: line.offset, line: self.checkpoint.lines };
+        // A record without a newline behind it may get company on its line.
+        let place = Place { offset: line.offset, line: self.checkpoint.lines + 1 };
+        self.checkpoint.lines += u64::from(line.terminated);
         if line.oversized {
             self.builder.oversized(place, line.end - line.offset, line.bytes);
         } else if line.offset == 0 && (line.bytes.starts_with(b"\xff\xfe") || line.bytes.starts_with(b"\xfe\xff")) {

@@ -1,1 +1,233 @@
-//! To be written.
+//! Any history of changes, indexed in any number of runs, equals one full run on the final state.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use proptest::prelude::*;
+use unspool::discover::Root;
+use unspool::document::{Document, FileState};
+use unspool::index::Store;
+use unspool::update::{Unwatched, UpdateOptions, update};
+
+use crate::util::{session, user_line, uuid};
+
+/// Something that happens to one of a few files, or to the index.
+#[derive(Clone, Debug)]
+enum Op {
+    Append { file: usize, lines: Vec<usize> },
+    AppendHalf { file: usize },
+    Complete { file: usize },
+    EndWithoutNewline { file: usize },
+    Truncate { file: usize, keep: usize },
+    ChangeInPlace { file: usize },
+    Replace { file: usize, lines: Vec<usize> },
+    Move { file: usize },
+    Delete { file: usize },
+    Touch { file: usize },
+    Describe { file: usize },
+    Index,
+}
+
+const FILES: usize = 4;
+
+fn op() -> impl Strategy<Value = Op> {
+    let file = 0..FILES;
+    let lines = || prop::collection::vec(0..LINE_KINDS, 1..6);
+    prop_oneof![
+        4 => (file.clone(), lines()).prop_map(|(file, lines)| Op::Append { file, lines }),
+        1 => file.clone().prop_map(|file| Op::AppendHalf { file }),
+        1 => file.clone().prop_map(|file| Op::Complete { file }),
+        1 => file.clone().prop_map(|file| Op::EndWithoutNewline { file }),
+        1 => (file.clone(), 0..4_usize).prop_map(|(file, keep)| Op::Truncate { file, keep }),
+        1 => file.clone().prop_map(|file| Op::ChangeInPlace { file }),
+        1 => (file.clone(), lines()).prop_map(|(file, lines)| Op::Replace { file, lines }),
+        1 => file.clone().prop_map(|file| Op::Move { file }),
+        1 => file.clone().prop_map(|file| Op::Delete { file }),
+        1 => file.clone().prop_map(|file| Op::Touch { file }),
+        1 => file.prop_map(|file| Op::Describe { file }),
+        5 => Just(Op::Index),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn many_runs_equal_one(ops in prop::collection::vec(op(), 4..40)) {
+        let world = World::new();
+        world.play(&ops);
+    }
+}
+
+/// A short run by default; a long one with UNSPOOL_LONG=1.
+fn cases() -> u32 {
+    if std::env::var_os("UNSPOOL_LONG").is_some() { 2000 } else { 24 }
+}
+
+/// A root with a few files, an index that is brought up to date now and then, and a count of what was written.
+struct World {
+    dir: tempfile::TempDir,
+}
+
+/// What the index holds of one file.
+type Held = (u64, u64, FileState, Vec<Document>);
+
+impl World {
+    fn new() -> Self {
+        // In memory where that is possible: this is about what is read, not about what survives a power cut.
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("temporary folder");
+        for project in ["a", "b"] {
+            fs::create_dir_all(dir.path().join("root/projects").join(project)).expect("made");
+        }
+        Self { dir }
+    }
+
+    fn roots(&self) -> Vec<Root> {
+        vec![Root { path: self.dir.path().join("root"), required: true }]
+    }
+
+    fn index(&self, name: &str) {
+        let store = Store::new(&self.dir.path().join(name), &self.roots());
+        let options = UpdateOptions { now: 1, confirm: true, ..UpdateOptions::default() };
+        update(&store, &self.roots(), &options, &Unwatched).expect("indexed");
+    }
+
+    /// All that an index holds of files that are there.
+    fn held(&self, name: &str) -> BTreeMap<PathBuf, Held> {
+        let store = Store::new(&self.dir.path().join(name), &self.roots());
+        let reader = store.read().expect("readable").expect("there");
+        let files = reader.checkpoints().expect("checkpoints").into_iter().filter(|file| file.gone_since.is_none());
+        let held = files.map(|file| {
+            let documents = reader.documents_of(file.key()).expect("documents");
+            (file.path(), (file.offset, file.lines, file.state.clone(), documents))
+        });
+        held.collect()
+    }
+
+    fn play(&self, ops: &[Op]) {
+        for (step, op) in ops.iter().enumerate() {
+            self.apply(op, u32::try_from(step).expect("small"));
+        }
+        self.index("many");
+        self.index("one");
+        let (many, one) = (self.held("many"), self.held("one"));
+        assert_eq!(many.keys().collect::<Vec<_>>(), one.keys().collect::<Vec<_>>());
+        for (path, held) in many {
+            assert_eq!(held, one[&path], "{}", path.display());
+        }
+    }
+
+    fn apply(&self, op: &Op, step: u32) {
+        match op {
+            Op::Index => self.index("many"),
+            Op::Append { file, lines } => self.write(*file, step, |text| text.extend(made(lines, *file, step))),
+            Op::AppendHalf { file } => self.write(*file, step, |text| {
+                let line = made(&[0], *file, step);
+                text.extend(&line[..line.len() / 2]);
+            }),
+            // The rest of a half line, or a new line.
+            Op::Complete { file } => self.write(*file, step, |text| {
+                let line = made(&[0], *file, step.saturating_sub(1));
+                let half = line.len() / 2;
+                let rest = if text.ends_with(&line[..half]) { line[half..].to_vec() } else { made(&[1], *file, step) };
+                text.extend(rest);
+            }),
+            Op::EndWithoutNewline { file } => self.write(*file, step, |text| {
+                text.extend(made(&[0], *file, step));
+                text.pop();
+            }),
+            Op::Truncate { file, keep } => self.write(*file, step, |text| {
+                let end = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(*keep).map(|(at, _)| at + 1);
+                text.truncate(end.unwrap_or(text.len()));
+            }),
+            Op::ChangeInPlace { file } => self.write(*file, step, |text| {
+                if let Some(at) = text.windows(5).position(|word| word == b"words") {
+                    text[at..at + 5].copy_from_slice(b"sword");
+                }
+            }),
+            Op::Replace { file, lines } => {
+                let _ = self.find(*file).map(fs::remove_file);
+                self.write(*file, step, |text| *text = made(lines, *file, step));
+            }
+            Op::Move { file } => {
+                if let Some(path) = self.find(*file) {
+                    let other = if path.starts_with(self.project("a")) { "b" } else { "a" };
+                    fs::rename(&path, self.project(other).join(name(*file))).expect("moved");
+                }
+            }
+            Op::Delete { file } => {
+                let _ = self.find(*file).map(fs::remove_file);
+            }
+            Op::Touch { file } => self.write(*file, step, |_| {}),
+            Op::Describe { file } => {
+                if let Some(path) = self.find(*file).filter(|_| *file == AGENT) {
+                    let meta = path.with_extension("meta.json");
+                    fs::write(meta, format!(r#"{{"agentType":"x","description":"described {step}"}}"#)).expect("written");
+                }
+            }
+        }
+    }
+
+    fn project(&self, name: &str) -> PathBuf {
+        self.dir.path().join("root/projects").join(name)
+    }
+
+    fn find(&self, file: usize) -> Option<PathBuf> {
+        ["a", "b"].into_iter().map(|project| self.project(project).join(name(file))).find(|path| path.is_file())
+    }
+
+    /// Changes a file's bytes in place, and gives it a time of its own: the clock is too coarse for a test.
+    fn write(&self, file: usize, step: u32, change: impl FnOnce(&mut Vec<u8>)) {
+        let path = self.find(file).unwrap_or_else(|| self.project("a").join(name(file)));
+        let mut text = fs::read(&path).unwrap_or_default();
+        change(&mut text);
+        write_over(&path, &text);
+        let time = UNIX_EPOCH + Duration::from_secs(1_700_000_000 + u64::from(step));
+        File::options().append(true).open(&path).expect("opened").set_modified(time).expect("time set");
+    }
+}
+
+/// Writes without making a new file, as an editor might or might not.
+fn write_over(path: &Path, text: &[u8]) {
+    use std::io::Write as _;
+    let mut file = File::options().write(true).create(true).truncate(true).open(path).expect("opened");
+    file.write_all(text).expect("written");
+}
+
+/// The last of the files is a subagent's.
+const AGENT: usize = FILES - 1;
+
+fn name(file: usize) -> String {
+    if file == AGENT { "agent-a0b1c2d.jsonl".to_string() } else { format!("{}.jsonl", session(u32::try_from(file).expect("small"))) }
+}
+
+const LINE_KINDS: usize = 12;
+
+/// Lines of many kinds, each with words of its own.
+fn made(kinds: &[usize], file: usize, step: u32) -> Vec<u8> {
+    let session = session(u32::try_from(file).expect("small"));
+    let mut text = String::new();
+    for (at, kind) in kinds.iter().enumerate() {
+        let number = step * 100 + u32::try_from(at).expect("small");
+        let id = uuid(number + 1_000_000 * u32::try_from(file).expect("small"));
+        let before = uuid(number.wrapping_sub(1));
+        let prompt = format!("words of step{step} line{at}");
+        text += &match kind {
+            0 => user_line(&session, number, &prompt),
+            1 => format!(r#"{{"type":"assistant","uuid":"{id}","parentUuid":"{before}","cwd":"/w/x","sessionId":"{session}","timestamp":"2026-10-02T00:00:00.000Z","message":{{"id":"m{step}","model":"opus","content":[{{"type":"tool_use","id":"t{step}","name":"Read","input":{{"file_path":"src/f{at}.rs"}}}}],"usage":{{"input_tokens":3}}}}}}"#) + "\n",
+            2 => format!(r#"{{"type":"user","uuid":"{id}","parentUuid":"{before}","sessionId":"{session}","message":{{"content":[{{"type":"tool_result","tool_use_id":"t{}","content":"result {prompt}"}}]}}}}"#, step.saturating_sub(1)) + "\n",
+            3 => format!(r#"{{"type":"queue-operation","operation":"enqueue","timestamp":"2026-10-03T00:00:00.000Z","sessionId":"{session}","content":"queued {prompt}"}}"#) + "\n",
+            4 => format!(r#"{{"type":"custom-title","customTitle":"title {step}","sessionId":"{session}"}}"#) + "\n",
+            5 => format!(r#"{{"type":"progress","uuid":"{id}","parentUuid":"{before}","data":{{"type":"bash_progress"}},"timestamp":"2026-10-04T00:00:00.000Z"}}"#) + "\n",
+            6 => format!(r#"{{"type":"progress","uuid":"{id}","data":{{"type":"agent_progress","agentId":"zzz{step}","message":{{"type":"assistant","uuid":"in{id}","message":{{"content":[{{"type":"text","text":"seen {prompt}"}}]}}}}}}}}"#) + "\n",
+            7 => format!("garbage {prompt}\n"),
+            8 => "\n".to_string(),
+            9 => format!(r#"{{"type":"summary","summary":"sum {prompt}","leafUuid":"{before}"}}"#) + "\n",
+            10 => format!(r#"{{"type":"novel","uuid":"{id}","note":"unknown {prompt}"}}"#) + "\n",
+            _ => format!(r#"{{"type":"user","uuid":"{id}","message":{{"content":"a \ud83d {prompt}"}}}}{{"type":"ai-title","aiTitle":"model {step}"}}"#) + "\n",
+        };
+    }
+    text.into_bytes()
+}
