@@ -135,7 +135,9 @@ impl Analyzer<'_, '_> {
     fn joins(&self, at: usize) -> bool {
         let rest = &self.text.as_bytes()[at + 1..];
         match (self.text.as_bytes()[at], rest.first()) {
-            (b'_', Some(b'_')) => rest.iter().find(|byte| **byte != b'_').is_some_and(|byte| byte.is_ascii_alphanumeric()),
+            (b'_', Some(b'_')) => {
+                rest.iter().find(|byte| **byte != b'_').is_some_and(|byte| byte.is_ascii_alphanumeric())
+            }
             (_, Some(byte)) if byte.is_ascii() => byte.is_ascii_alphanumeric(),
             (_, Some(_)) => is_word(char_at(self.text, at + 1)) && !is_unspaced(char_at(self.text, at + 1)),
             (_, None) => false,
@@ -282,7 +284,9 @@ fn fold_into(text: &str, folded: &mut String) {
             c if c.is_ascii() => folded.push(c.to_ascii_lowercase()),
             // Taking a Hangul syllable apart would undo what makes it one character.
             '\u{ac00}'..='\u{d7a3}' => folded.push(c),
-            c => folded.extend(std::iter::once(c).nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase)),
+            c => {
+                folded.extend(std::iter::once(c).nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase))
+            }
         }
         if folded.len() >= TERM_CAP {
             let mut end = TERM_CAP;
@@ -320,7 +324,9 @@ mod tests {
 
     /// Shows terms as `position:term`, whole identifiers in brackets.
     fn show(text: &str) -> String {
-        let show = |(term, position, whole): &(String, usize, bool)| if *whole { format!("{position}:[{term}]") } else { format!("{position}:{term}") };
+        let show = |(term, position, whole): &(String, usize, bool)| {
+            if *whole { format!("{position}:[{term}]") } else { format!("{position}:{term}") }
+        };
         terms(text).iter().map(show).collect::<Vec<_>>().join(" ")
     }
 

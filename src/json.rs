@@ -169,7 +169,8 @@ mod tests {
 
     #[test]
     fn walks_keys_values_and_brackets() {
-        let tokens: Vec<String> = Walk::new(r#"{"a": [1, "x\n\"y", {}], "b":null}"#).map(|t| format!("{t:?}")).collect();
+        let tokens: Vec<String> =
+            Walk::new(r#"{"a": [1, "x\n\"y", {}], "b":null}"#).map(|t| format!("{t:?}")).collect();
         assert_eq!(
             tokens.join(" "),
             r#"Open(123) Key("a") Open(91) Scalar("1") Text("x\n\"y") Open(123) Close(125) Close(93) Key("b") Scalar("null") Close(125)"#

@@ -95,7 +95,18 @@ impl Transcript {
     pub fn lines(&mut self, offset: u64, chain: u32, usable: fn(&[u8]) -> usize) -> io::Result<Lines<'_>> {
         self.file.seek(SeekFrom::Start(offset))?;
         let left = self.stat.size.saturating_sub(offset);
-        Ok(Lines { file: &mut self.file, left, buffer: Vec::new(), start: 0, scanned: 0, offset, chain, head: Vec::new(), oversized_tail: Vec::new(), usable })
+        Ok(Lines {
+            file: &mut self.file,
+            left,
+            buffer: Vec::new(),
+            start: 0,
+            scanned: 0,
+            offset,
+            chain,
+            head: Vec::new(),
+            oversized_tail: Vec::new(),
+            usable,
+        })
     }
 
     /// Reads the next piece of a file that has no lines (a spilled output).
@@ -237,7 +248,8 @@ impl Lines<'_> {
         }
         self.make_room();
         let used = self.buffer.len();
-        let want = BUFFER.max(used / 2).min(LINE_CAP + BUFFER - used).min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let want =
+            BUFFER.max(used / 2).min(LINE_CAP + BUFFER - used).min(usize::try_from(self.left).unwrap_or(usize::MAX));
         self.buffer.reserve_exact(want);
         let got = Read::by_ref(self.file).take(want as u64).read_to_end(&mut self.buffer)? as u64;
         if got == 0 {

@@ -89,7 +89,11 @@ fn split_quotes(text: &str) -> impl Iterator<Item = (bool, &str)> {
 }
 
 fn chunks_of(piece: &str, quoted: bool) -> Vec<Chunk> {
-    if quoted { chunk(piece, true).into_iter().collect() } else { piece.split_whitespace().filter_map(|word| chunk(word, false)).collect() }
+    if quoted {
+        chunk(piece, true).into_iter().collect()
+    } else {
+        piece.split_whitespace().filter_map(|word| chunk(word, false)).collect()
+    }
 }
 
 fn chunk(text: &str, quoted: bool) -> Option<Chunk> {
@@ -104,7 +108,10 @@ fn shape_of(text: &str, chunks: &[Chunk]) -> Shape {
     let text = text.trim();
     let one_piece = !text.contains(char::is_whitespace);
     let ends_in_extension = text.rsplit_once('.').is_some_and(|(name, extension)| {
-        !name.is_empty() && (1..=5).contains(&extension.len()) && extension.bytes().all(|b| b.is_ascii_alphanumeric()) && !extension.bytes().all(|b| b.is_ascii_digit())
+        !name.is_empty()
+            && (1..=5).contains(&extension.len())
+            && extension.bytes().all(|b| b.is_ascii_alphanumeric())
+            && !extension.bytes().all(|b| b.is_ascii_digit())
     });
     if one_piece && (text.contains(['/', '\\']) || ends_in_extension) {
         return Shape::Path;

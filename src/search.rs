@@ -214,7 +214,8 @@ impl View<'_> {
 
     fn hit(&mut self, found: &Found, key: FileKey, document: Document) -> Result<Hit> {
         let file = self.file(key)?;
-        let (path, gone) = file.as_ref().map_or((PathBuf::new(), true), |file| (file.path(), file.gone_since.is_some()));
+        let (path, gone) =
+            file.as_ref().map_or((PathBuf::new(), true), |file| (file.path(), file.gone_since.is_some()));
         let agent_title = file.as_ref().and_then(|file| file.state.description.clone()).map(Untrusted::new);
         let (also_in, earliest) = self.copies(&document)?;
         let snippet = snippet(&document.text, self.request.query.terms(), SNIPPET_LENGTH);
@@ -285,7 +286,14 @@ fn session_info(reader: &Reader, session: &str, hit: &Document) -> Result<Sessio
     let Some(file) = file else {
         let project = hit.project.clone().unwrap_or_default();
         let title = one_line_of(&hit.text);
-        return Ok(SessionInfo { id: session.into(), title, project: project.into(), last: hit.timestamp, history_only: true, ..SessionInfo::default() });
+        return Ok(SessionInfo {
+            id: session.into(),
+            title,
+            project: project.into(),
+            last: hit.timestamp,
+            history_only: true,
+            ..SessionInfo::default()
+        });
     };
     let is_main = file.source_kind() == SourceKind::Session;
     let state = &file.state;

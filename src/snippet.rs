@@ -20,7 +20,8 @@ pub struct Snippet {
 
 /// Picks the piece of at most about `length` bytes that holds most of the wanted terms.
 pub fn snippet<'q>(text: &str, wanted: impl Iterator<Item = &'q str>, length: usize) -> Snippet {
-    let wanted: HashMap<&str, usize> = wanted.enumerate().map(|(at, term)| (&term[..term.len().min(TERM_CAP)], at)).collect();
+    let wanted: HashMap<&str, usize> =
+        wanted.enumerate().map(|(at, term)| (&term[..term.len().min(TERM_CAP)], at)).collect();
     let mut matches: Vec<(Range<usize>, usize)> = Vec::new();
     analyze(text, &mut |term| {
         if let Some(which) = wanted.get(term.text) {
@@ -90,8 +91,16 @@ fn word_end(text: &str, at: usize) -> usize {
 
 /// Folds white space and carries the marks along.
 fn fold(text: &str, window: Range<usize>, matches: &[(Range<usize>, usize)]) -> Snippet {
-    let mut snippet = Snippet { cut_before: !text[..window.start].trim().is_empty(), cut_after: !text[window.end..].trim().is_empty(), ..Snippet::default() };
-    let mut marks = matches.iter().map(|(range, _)| range).filter(|range| range.start >= window.start && range.end <= window.end).peekable();
+    let mut snippet = Snippet {
+        cut_before: !text[..window.start].trim().is_empty(),
+        cut_after: !text[window.end..].trim().is_empty(),
+        ..Snippet::default()
+    };
+    let mut marks = matches
+        .iter()
+        .map(|(range, _)| range)
+        .filter(|range| range.start >= window.start && range.end <= window.end)
+        .peekable();
     let mut open: Option<(usize, usize)> = None;
     for (at, c) in text[window.clone()].char_indices().map(|(at, c)| (window.start + at, c)) {
         if open.is_some_and(|(_, end)| at >= end) {

@@ -47,7 +47,8 @@ pub fn status(reader: &Reader, roots: &[Root]) -> Result<Status> {
     for (kind, number) in files.iter().flat_map(|file| &file.state.passed_over) {
         *passed.entry(kind).or_default() += number;
     }
-    let mut passed_over: Vec<(String, u64)> = passed.into_iter().map(|(kind, number)| (kind.to_string(), number)).collect();
+    let mut passed_over: Vec<(String, u64)> =
+        passed.into_iter().map(|(kind, number)| (kind.to_string(), number)).collect();
     passed_over.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut problems = scan.problems.clone();
     problems.extend(bad_lines(reader, &files)?);
@@ -103,7 +104,9 @@ pub fn verify(reader: &Reader, deep: bool) -> Result<Verdict> {
         let title = u64::from(!file.forgotten && file.state.title().is_some());
         let expected = file.state.documents + title;
         if documents != expected {
-            let reason = format!("the index holds {documents} documents of it and should hold {expected}; run `unspool index --rebuild`");
+            let reason = format!(
+                "the index holds {documents} documents of it and should hold {expected}; run `unspool index --rebuild`"
+            );
             verdict.problems.push(Problem::with_path(file.path(), reason));
         }
         if file.gone_since.is_none() && !file.forgotten {
@@ -130,7 +133,10 @@ fn compare(file: &Checkpoint, deep: bool) -> Option<Problem> {
     };
     match is_same {
         Ok(true) => None,
-        Ok(false) => Some(Problem::with_path(path, "was changed without a trace in its size and time; run `touch` on it, then `unspool index`")),
+        Ok(false) => Some(Problem::with_path(
+            path,
+            "was changed without a trace in its size and time; run `touch` on it, then `unspool index`",
+        )),
         Err(error) => Some(Problem::with_path(path, error.to_string())),
     }
 }
@@ -175,14 +181,18 @@ pub fn prune(store: &Store, wait: Duration) -> Result<Removed> {
 /// The files of the one session whose id begins like this.
 pub fn session_files(reader: &Reader, prefix: &str) -> Result<(String, Removed)> {
     let files = reader.checkpoints()?;
-    let mut ids: Vec<&str> = files.iter().map(Checkpoint::session_id).filter(|id| !id.is_empty() && id.starts_with(prefix)).collect();
+    let mut ids: Vec<&str> =
+        files.iter().map(Checkpoint::session_id).filter(|id| !id.is_empty() && id.starts_with(prefix)).collect();
     ids.sort_unstable();
     ids.dedup();
     let id = match ids.as_slice() {
         [one] => (*one).to_string(),
         [] => return Err(Error::new(ErrorKind::Usage, format!("no session begins with \"{prefix}\""))),
         many if many.contains(&prefix) => prefix.to_string(),
-        many => return Err(Error::new(ErrorKind::Usage, format!("{} sessions begin with \"{prefix}\"", many.len())).hint("give more of the id")),
+        many => {
+            return Err(Error::new(ErrorKind::Usage, format!("{} sessions begin with \"{prefix}\"", many.len()))
+                .hint("give more of the id"));
+        }
     };
     let mut removed = Removed::default();
     for file in files.into_iter().filter(|file| file.session_id() == id) {

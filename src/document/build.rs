@@ -135,7 +135,12 @@ impl<'s> Builder<'s> {
                 let base = Document {
                     message: message.map(Cow::into_owned),
                     model: model.map(Cow::into_owned).filter(|model| model != "<synthetic>"),
-                    usage: (usage != Usage::default()).then_some([usage.input, usage.cache_write, usage.cache_read, usage.output]),
+                    usage: (usage != Usage::default()).then_some([
+                        usage.input,
+                        usage.cache_write,
+                        usage.cache_read,
+                        usage.output,
+                    ]),
                     error,
                     ..self.base(&event)
                 };
@@ -146,15 +151,29 @@ impl<'s> Builder<'s> {
             Body::Attachment { kind, text, file } => {
                 let files = file.map(|file| self.normal(&file)).into_iter().collect();
                 let tool = Some(kind.into_owned());
-                self.push(place, Document { kind: Kind::Attachment, files, tool, ..self.base(&event) }, &words::clean_result(&text));
+                self.push(
+                    place,
+                    Document { kind: Kind::Attachment, files, tool, ..self.base(&event) },
+                    &words::clean_result(&text),
+                );
             }
             Body::Title { by, text } => self.named(by, &text),
             Body::Summary { text, leaf } => {
-                let base = Document { role: Role::Assistant, kind: Kind::Title, note: leaf.map(Cow::into_owned), ..self.base(&event) };
+                let base = Document {
+                    role: Role::Assistant,
+                    kind: Kind::Title,
+                    note: leaf.map(Cow::into_owned),
+                    ..self.base(&event)
+                };
                 self.push(place, base, &text);
             }
             Body::Link { url, text } => {
-                let base = Document { role: Role::Assistant, kind: Kind::Link, note: Some(url.to_string()), ..self.base(&event) };
+                let base = Document {
+                    role: Role::Assistant,
+                    kind: Kind::Link,
+                    note: Some(url.to_string()),
+                    ..self.base(&event)
+                };
                 self.push(place, base, &format!("{text} {url}"));
             }
             Body::Snapshot { files } if !files.is_empty() => {
@@ -273,7 +292,8 @@ impl<'s> Builder<'s> {
 
     /// Tells a person's words from all else that stands in user lines.
     fn classify<'t>(&self, event: &Event<'_>, text: &'t str, speaker: &Speaker<'_>) -> (Role, Kind, Cow<'t, str>) {
-        let is_summary = speaker.compact || text.starts_with("This session is being continued from a previous conversation");
+        let is_summary =
+            speaker.compact || text.starts_with("This session is being continued from a previous conversation");
         if is_summary {
             return (Role::Assistant, Kind::Compaction, Cow::Borrowed(text));
         }
@@ -353,19 +373,30 @@ impl<'s> Builder<'s> {
             Block::ToolResult { id, text, error } => {
                 let (tool, files) = self.answered(&id);
                 let tool_use = Some(id.into_owned());
-                let document = Document { role: Role::Tool, kind: Kind::ToolResult, tool, tool_use, files, error, ..base.clone() };
+                let document =
+                    Document { role: Role::Tool, kind: Kind::ToolResult, tool, tool_use, files, error, ..base.clone() };
                 self.push(place, document, &words::clean_result(&text))
             }
             Block::Other { kind, text } => {
                 self.state.unknown += 1;
                 self.push(place, Document { kind: Kind::Unknown, tool: Some(kind.into_owned()), ..base.clone() }, &text)
             }
-            Block::Media(kind) => self.push(place, Document { kind: Kind::Notice, ..base.clone() }, &format!("[{kind}]")),
+            Block::Media(kind) => {
+                self.push(place, Document { kind: Kind::Notice, ..base.clone() }, &format!("[{kind}]"))
+            }
             Block::Text(text) | Block::Thinking(text) => self.push(place, base.clone(), &text),
         }
     }
 
-    fn tool_use(&mut self, place: Place, event: &Event<'_>, base: &Document, id: &str, name: &str, input: &str) -> bool {
+    fn tool_use(
+        &mut self,
+        place: Place,
+        event: &Event<'_>,
+        base: &Document,
+        id: &str,
+        name: &str,
+        input: &str,
+    ) -> bool {
         self.state.tool_uses += 1;
         let words = words::tool_words(input);
         let cwd = event.cwd.as_deref().or(self.state.cwd.as_deref());
@@ -446,7 +477,13 @@ impl<'s> Builder<'s> {
     }
 
     /// A subagent's message as its parent saw it; its own transcript, if there is one, is the better copy.
-    fn agent_message<'e>(&mut self, place: Place, outer: &Event<'_>, agent: Option<Cow<'e, str>>, mut inner: Event<'e>) {
+    fn agent_message<'e>(
+        &mut self,
+        place: Place,
+        outer: &Event<'_>,
+        agent: Option<Cow<'e, str>>,
+        mut inner: Event<'e>,
+    ) {
         let Some(agent) = agent.or(inner.agent.take()) else { return };
         if self.agents.is_some_and(|agents| agents.contains(agent.as_ref())) {
             return;
@@ -477,7 +514,11 @@ impl<'s> Builder<'s> {
         if text.trim().is_empty() && !is_problem {
             return false;
         }
-        let session = if document.session.is_empty() && self.kind != SourceKind::History { self.session() } else { document.session.clone() };
+        let session = if document.session.is_empty() && self.kind != SourceKind::History {
+            self.session()
+        } else {
+            document.session.clone()
+        };
         for (at, piece) in words::pieces(text, TEXT_CAP).into_iter().enumerate() {
             let first = at == 0;
             let timestamp = document.timestamp.or(self.state.previous);

@@ -222,7 +222,8 @@ impl Document {
     #[must_use]
     pub fn with_raw(mut self, raw: String) -> Self {
         if self.has_input {
-            let words = words::call_text(self.tool.as_deref().unwrap_or_default(), &words::tool_words(&raw)).to_string();
+            let words =
+                words::call_text(self.tool.as_deref().unwrap_or_default(), &words::tool_words(&raw)).to_string();
             self.text = words::pieces(&words, TEXT_CAP).first().map(ToString::to_string).unwrap_or_default();
             self.input = Some(raw);
         } else {

@@ -146,7 +146,9 @@ fn after_escape(rest: &str) -> &str {
         Some(']' | 'P' | '_' | '^') => {
             let body = chars.as_str();
             match body.find(['\u{7}', '\u{1b}', '\n']) {
-                Some(end) => body[end..].strip_prefix("\u{1b}\\").or(body[end..].strip_prefix('\u{7}')).unwrap_or(&body[end..]),
+                Some(end) => {
+                    body[end..].strip_prefix("\u{1b}\\").or(body[end..].strip_prefix('\u{7}')).unwrap_or(&body[end..])
+                }
                 None => "",
             }
         }
@@ -195,7 +197,8 @@ pub fn fold_base64(text: &str) -> Cow<'_, str> {
             probe += BASE64_RUN;
             continue;
         }
-        let start = bytes[copied..probe].iter().rposition(|byte| !is_base64_byte(*byte)).map_or(copied, |at| copied + at + 1);
+        let start =
+            bytes[copied..probe].iter().rposition(|byte| !is_base64_byte(*byte)).map_or(copied, |at| copied + at + 1);
         let end = bytes[probe..].iter().position(|byte| !is_base64_byte(*byte)).map_or(bytes.len(), |at| probe + at);
         if end - start >= BASE64_RUN && is_base64(&bytes[start..end]) {
             kept.push_str(&text[copied..start]);
@@ -230,7 +233,9 @@ pub fn markup(text: &str) -> Option<(Markup, String)> {
         let end = text[from..].find(&format!("</{tag}>")).map_or(text.len(), |end| from + end);
         Some(text[from..end].trim().to_string())
     };
-    let starts = |tag: &str| text.strip_prefix('<').and_then(|rest| rest.strip_prefix(tag)).is_some_and(|rest| rest.starts_with(['>', ' ']));
+    let starts = |tag: &str| {
+        text.strip_prefix('<').and_then(|rest| rest.strip_prefix(tag)).is_some_and(|rest| rest.starts_with(['>', ' ']))
+    };
     if starts("command-name") || starts("command-message") {
         let name = inner("command-name").or_else(|| inner("command-message"))?;
         let arguments = inner("command-args").unwrap_or_default();
@@ -377,8 +382,14 @@ mod tests {
             Some("Command /model opus")
         );
         assert_eq!(check("<bash-input>ls -l</bash-input>").as_deref(), Some("Command ! ls -l"));
-        assert_eq!(check("<local-command-stdout>Set \u{1b}[1mx\u{1b}[0m</local-command-stdout>").as_deref(), Some("Output Set x"));
-        assert_eq!(check("<task-notification><task-id>7</task-id> done</task-notification>").as_deref(), Some("Machine 7  done"));
+        assert_eq!(
+            check("<local-command-stdout>Set \u{1b}[1mx\u{1b}[0m</local-command-stdout>").as_deref(),
+            Some("Output Set x")
+        );
+        assert_eq!(
+            check("<task-notification><task-id>7</task-id> done</task-notification>").as_deref(),
+            Some("Machine 7  done")
+        );
         assert_eq!(check("[Request interrupted by user]").as_deref(), Some("Machine [Request interrupted by user]"));
         assert_eq!(check("plain <b>prompt</b>"), None);
     }

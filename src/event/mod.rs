@@ -284,19 +284,34 @@ fn body_of<'a>(entry: Entry<'a>, line: &'a str) -> Body<'a> {
         "summary" => Body::Summary { text: entry.summary.0.unwrap_or_default(), leaf: entry.leaf.0 },
         "pr-link" => link(&entry),
         "file-history-snapshot" => Body::Snapshot { files: snapshot_files(entry.snapshot.0) },
-        "file-history-delta" => Body::Snapshot { files: entry.tracking_path.0.map(Cow::into_owned).into_iter().collect() },
+        "file-history-delta" => {
+            Body::Snapshot { files: entry.tracking_path.0.map(Cow::into_owned).into_iter().collect() }
+        }
         "continued-in" => Body::Continued { session: entry.continued_in.0.unwrap_or_default() },
         "relocated" => Body::Moved { cwd: entry.relocated_cwd.0.unwrap_or_default() },
-        "mode" | "permission-mode" | "bridge-session" | "tag" | "worktree-state" | "fork-context-ref" | "agent-color"
-        | "agent-setting" | "content-replacement" | "attribution-snapshot" | "atis-latch" | "tools-used"
-        | "history-suppression" | "data-flow-records" | "data-flow-incomplete" => Body::Silent(kind),
+        "mode"
+        | "permission-mode"
+        | "bridge-session"
+        | "tag"
+        | "worktree-state"
+        | "fork-context-ref"
+        | "agent-color"
+        | "agent-setting"
+        | "content-replacement"
+        | "attribution-snapshot"
+        | "atis-latch"
+        | "tools-used"
+        | "history-suppression"
+        | "data-flow-records"
+        | "data-flow-incomplete" => Body::Silent(kind),
         _ => Body::Unknown { text: unknown_text(line), kind },
     }
 }
 
 fn user(entry: Entry<'_>) -> Body<'_> {
     let result = entry.tool_use_result.0.filter(|raw| memchr::memmem::find(raw.as_bytes(), b"\"agentId\"").is_some());
-    let result_of = result.and_then(|raw| serde_json::from_str::<ToolUseResult<'_>>(raw).ok()).and_then(|found| found.agent.0);
+    let result_of =
+        result.and_then(|raw| serde_json::from_str::<ToolUseResult<'_>>(raw).ok()).and_then(|found| found.agent.0);
     Body::User {
         blocks: blocks_of(entry.message.content),
         origin: entry.origin.kind.0,
@@ -364,7 +379,11 @@ fn attachment<'a>(entry: &Entry<'a>) -> Body<'a> {
         let origin = found.origin.kind.0.or(found.mode.0.filter(|mode| mode != "prompt"));
         return Body::Queued { text: found.prompt.0.map(text_of_value).unwrap_or_default(), origin };
     }
-    Body::Attachment { text: words_of(raw, &["type", "toolUseID", "hookEvent"]), kind, file: found.filename.0.or(found.path.0) }
+    Body::Attachment {
+        text: words_of(raw, &["type", "toolUseID", "hookEvent"]),
+        kind,
+        file: found.filename.0.or(found.path.0),
+    }
 }
 
 fn progress<'a>(entry: &Entry<'a>) -> Body<'a> {
@@ -407,7 +426,18 @@ fn snapshot_files(snapshot: Option<&str>) -> Vec<String> {
 fn unknown_text(line: &str) -> String {
     words_of(
         line,
-        &["type", "uuid", "parentUuid", "sessionId", "session_id", "timestamp", "cwd", "version", "gitBranch", "userType"],
+        &[
+            "type",
+            "uuid",
+            "parentUuid",
+            "sessionId",
+            "session_id",
+            "timestamp",
+            "cwd",
+            "version",
+            "gitBranch",
+            "userType",
+        ],
     )
 }
 
@@ -492,7 +522,8 @@ fn text_of_blocks(raw: &str) -> String {
 
 fn parse_history(text: &str) -> serde_json::Result<Event<'_>> {
     let entry: HistoryEntry<'_> = serde_json::from_str(only_object(text)?)?;
-    let pasted = entry.pasted.0.map(|raw| words_of(raw, &["type", "mediaType", "contentHash", "filename"])).unwrap_or_default();
+    let pasted =
+        entry.pasted.0.map(|raw| words_of(raw, &["type", "mediaType", "contentHash", "filename"])).unwrap_or_default();
     let display = entry.display.0.unwrap_or_default();
     let text = if pasted.is_empty() { display } else { Cow::Owned(format!("{display}\n{pasted}")) };
     Ok(Event {
@@ -524,7 +555,9 @@ mod tests {
         read_line(line, &mut |at, reading| {
             shown.push(match reading {
                 Reading::Event(event) => format!("{at} {}", show(&event.body)),
-                Reading::Bad { reason, text } => format!("{at} BAD {reason} | {}", text.chars().take(20).collect::<String>()),
+                Reading::Bad { reason, text } => {
+                    format!("{at} BAD {reason} | {}", text.chars().take(20).collect::<String>())
+                }
             });
         });
         assert_eq!(shown, expected, "{}", String::from_utf8_lossy(line));
@@ -585,7 +618,9 @@ mod tests {
 
     #[test]
     fn of_an_unterminated_line_only_whole_records_count() {
-        for (line, whole) in [("", 0), ("{\"a\":1", 0), ("{\"a\":1}", 7), (" {} {\"a\":{}}{\"b", 12), ("12", 0), ("{}x", 2)] {
+        for (line, whole) in
+            [("", 0), ("{\"a\":1", 0), ("{\"a\":1}", 7), (" {} {\"a\":{}}{\"b", 12), ("12", 0), ("{}x", 2)]
+        {
             assert_eq!(whole_records(line.as_bytes()), whole, "{line}");
         }
     }

@@ -175,7 +175,9 @@ impl Checkpoint {
     /// Whether it may be the same file under a new name.
     pub fn may_be(&self, source: &Source) -> bool {
         let same_place = self.ino != 0 && (self.dev, self.ino) == (source.stat.dev, source.stat.ino);
-        (same_place || self.session == source.session) && self.kind == kind_code(source.kind) && self.offset <= source.stat.size
+        (same_place || self.session == source.session)
+            && self.kind == kind_code(source.kind)
+            && self.offset <= source.stat.size
     }
 
     pub(super) fn stat_key(&self) -> u64 {
@@ -254,7 +256,8 @@ fn hex(name: &OsStr) -> String {
 #[cfg(unix)]
 fn unhex(hex: &str) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt as _;
-    let bytes: Option<Vec<u8>> = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok()).collect();
+    let bytes: Option<Vec<u8>> =
+        (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok()).collect();
     Some(PathBuf::from(std::ffi::OsString::from_vec(bytes?)))
 }
 

@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use tantivy::directory::error::{DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
 use tantivy::directory::{
-    Directory, DirectoryLock, FileHandle, INDEX_WRITER_LOCK, Lock, MmapDirectory, OwnedBytes, WatchCallback, WatchHandle, WritePtr,
+    Directory, DirectoryLock, FileHandle, INDEX_WRITER_LOCK, Lock, MmapDirectory, OwnedBytes, WatchCallback,
+    WatchHandle, WritePtr,
 };
 
 /// How long a reader waits for a writer that is just replacing `meta.json`.
@@ -49,7 +50,9 @@ impl Directory for SafeDirectory {
         }
         match PlainFile::open(&self.path.join(path)) {
             Ok(file) => Ok(Arc::new(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(OpenReadError::FileDoesNotExist(path.to_path_buf())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(OpenReadError::FileDoesNotExist(path.to_path_buf()))
+            }
             Err(error) => Err(OpenReadError::wrap_io_error(error, path.to_path_buf())),
         }
     }

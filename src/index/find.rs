@@ -19,8 +19,9 @@ use crate::query::{Chunk, Query, Shape};
 const RESCORED: usize = 200;
 /// Words too common to be looked for on their own.
 const COMMON: [&str; 40] = [
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "had", "has", "have", "how", "i", "in",
-    "is", "it", "me", "my", "not", "of", "on", "or", "so", "that", "the", "this", "to", "was", "we", "what", "when", "with", "you", "did",
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "had", "has", "have",
+    "how", "i", "in", "is", "it", "me", "my", "not", "of", "on", "or", "so", "that", "the", "this", "to", "was", "we",
+    "what", "when", "with", "you", "did",
 ];
 
 /// What may be found.
@@ -91,7 +92,8 @@ impl Reader {
                 prior: if query.shape == Shape::Words { prior } else { no_prior },
             };
             let matches = self.searcher.search(&*self.candidates(query), &gather)?;
-            let mut hits: Vec<Found> = fold(matches, |session| self.has_transcript(session)).into_iter().map(Found::from).collect();
+            let mut hits: Vec<Found> =
+                fold(matches, |session| self.has_transcript(session)).into_iter().map(Found::from).collect();
             let sessions = hits.iter().map(|hit| hit.session).collect::<Prints>().len();
             let in_order = hits.len().min(RESCORED);
             if in_order < hits.len() {
@@ -138,7 +140,9 @@ impl Reader {
             let term = Term::from_field_text(self.fields.body, term);
             let weight = self.rarity(&term)?;
             whole += weight;
-            for (index, found) in self.holding(&TermQuery::new(term, IndexRecordOption::Basic), &addresses)?.into_iter().enumerate() {
+            for (index, found) in
+                self.holding(&TermQuery::new(term, IndexRecordOption::Basic), &addresses)?.into_iter().enumerate()
+            {
                 held[index] += if found { weight } else { 0.0 };
             }
         }
@@ -189,7 +193,11 @@ impl Found {
     /// The better score first, then the newer, then a fixed order.
     fn by_rank(&self, other: &Self) -> std::cmp::Ordering {
         let newest = |hit: &Self| if hit.time == i64::MAX { i64::MIN } else { hit.time };
-        other.score.total_cmp(&self.score).then_with(|| newest(other).cmp(&newest(self))).then_with(|| self.group.cmp(&other.group))
+        other
+            .score
+            .total_cmp(&self.score)
+            .then_with(|| newest(other).cmp(&newest(self)))
+            .then_with(|| self.group.cmp(&other.group))
     }
 }
 
@@ -215,7 +223,13 @@ fn is_common(chunk: &Chunk) -> bool {
 
 /// The terms by which coverage is measured: identifiers by their parts.
 fn scored_terms(query: &Query) -> Vec<&str> {
-    let mut terms: Vec<&str> = query.chunks.iter().filter(|chunk| !is_common(chunk)).flat_map(|chunk| &chunk.terms).map(String::as_str).collect();
+    let mut terms: Vec<&str> = query
+        .chunks
+        .iter()
+        .filter(|chunk| !is_common(chunk))
+        .flat_map(|chunk| &chunk.terms)
+        .map(String::as_str)
+        .collect();
     if terms.is_empty() {
         terms = query.sequence();
     }
@@ -235,7 +249,11 @@ fn chunk_clauses(field: Field, chunk: &Chunk) -> Vec<Box<dyn TantivyQuery>> {
 
 /// Neighbouring words written as one: `retry after` also looks for `retryAfter`.
 fn joined_words(query: &Query) -> Vec<String> {
-    let plain: Vec<Option<&str>> = query.chunks.iter().map(|chunk| (!chunk.quoted && chunk.terms.len() == 1).then(|| chunk.terms[0].as_str())).collect();
+    let plain: Vec<Option<&str>> = query
+        .chunks
+        .iter()
+        .map(|chunk| (!chunk.quoted && chunk.terms.len() == 1).then(|| chunk.terms[0].as_str()))
+        .collect();
     let mut joined = Vec::new();
     for length in 2..=4 {
         for window in plain.windows(length) {

@@ -77,7 +77,9 @@ impl Collector for Gather {
 
     fn for_segment(&self, segment: SegmentOrdinal, reader: &SegmentReader) -> tantivy::Result<GatherSegment> {
         let columns = reader.fast_fields();
-        let numbers = |name: &str| -> tantivy::Result<Arc<dyn ColumnValues<u64>>> { Ok(columns.u64(name)?.first_or_default_col(0)) };
+        let numbers = |name: &str| -> tantivy::Result<Arc<dyn ColumnValues<u64>>> {
+            Ok(columns.u64(name)?.first_or_default_col(0))
+        };
         Ok(GatherSegment {
             options: *self,
             segment,

@@ -17,12 +17,14 @@ pub(super) struct Tiers;
 
 impl MergePolicy for Tiers {
     fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
-        let mut sizes: Vec<(u32, &SegmentMeta)> = segments.iter().map(|segment| (segment.num_docs(), segment)).collect();
+        let mut sizes: Vec<(u32, &SegmentMeta)> =
+            segments.iter().map(|segment| (segment.num_docs(), segment)).collect();
         sizes.sort_by_key(|(size, segment)| (*size, segment.id()));
         let mut candidates = Vec::new();
         let mut floor = 0;
         for (ceiling, most) in TIERS {
-            let tier: Vec<&(u32, &SegmentMeta)> = sizes.iter().filter(|(size, _)| (floor..ceiling).contains(size)).collect();
+            let tier: Vec<&(u32, &SegmentMeta)> =
+                sizes.iter().filter(|(size, _)| (floor..ceiling).contains(size)).collect();
             if tier.len() >= most {
                 candidates.push(MergeCandidate(fitting(&tier)));
             } else {

@@ -28,8 +28,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::discover::Root;
 use crate::error::{Error, ErrorKind, Result, kind_of_io};
 pub use checkpoint::{Checkpoint, FileKey, Known};
-pub use find::{Filter, Found, Ranked};
 use directory::SafeDirectory;
+pub use find::{Filter, Found, Ranked};
 use lock::WriteLock;
 pub use reader::{Reader, Size};
 use schema::FORMAT_VERSION;
@@ -104,10 +104,12 @@ impl Store {
             .flatten()
             .map(|entry| entry.path())
             .filter(|path| *path != own)
-            .filter(|path| path.file_name().is_some_and(|name| {
-                let name = name.to_string_lossy();
-                name.starts_with("index-") && name.contains(&self.suffix())
-            }))
+            .filter(|path| {
+                path.file_name().is_some_and(|name| {
+                    let name = name.to_string_lossy();
+                    name.starts_with("index-") && name.contains(&self.suffix())
+                })
+            })
             .collect();
         found.sort();
         found
@@ -175,7 +177,10 @@ impl Locked<'_> {
     pub fn predecessors(&self) -> Vec<Reader> {
         let own = self.store.directory();
         let candidates = std::iter::once(own).chain(self.store.relatives());
-        candidates.filter(|path| !path.to_string_lossy().ends_with(".new")).filter_map(|path| Reader::open_any(&path).ok()).collect()
+        candidates
+            .filter(|path| !path.to_string_lossy().ends_with(".new"))
+            .filter_map(|path| Reader::open_any(&path).ok())
+            .collect()
     }
 
     /// Whether there is no index of this shape but one of another, to be taken over.
@@ -222,7 +227,9 @@ fn exchange(new: &Path, current: &Path) -> io::Result<()> {
 /// Says whether a folder holds an index, or at least what is left of one.
 fn is_index_folder(path: &Path) -> Result<bool> {
     match fs_err::read_dir(path) {
-        Ok(mut entries) => Ok(entries.any(|entry| entry.is_ok_and(|entry| !is_side_file(&entry.file_name().to_string_lossy())))),
+        Ok(mut entries) => {
+            Ok(entries.any(|entry| entry.is_ok_and(|entry| !is_side_file(&entry.file_name().to_string_lossy()))))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(Error::io("open the index in", path, error)),
     }
@@ -314,7 +321,8 @@ fn check_sums(path: &Path, index: &tantivy::Index) -> Result<()> {
 
 fn damaged(path: &Path, what: &str) -> Error {
     let message = format!("the index in {} is damaged: {what}", path.display());
-    Error::new(ErrorKind::Damaged, message).hint("run `unspool index`: it puts the damaged index aside and builds a new one")
+    Error::new(ErrorKind::Damaged, message)
+        .hint("run `unspool index`: it puts the damaged index aside and builds a new one")
 }
 
 /// An error while opening or reading what should be there: the index is damaged, unless the system said no.

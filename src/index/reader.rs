@@ -66,7 +66,8 @@ impl Reader {
     }
 
     fn with_index(path: &Path, index: tantivy::Index) -> Result<Self> {
-        let opened = catch_unwind(AssertUnwindSafe(|| index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()));
+        let opened =
+            catch_unwind(AssertUnwindSafe(|| index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()));
         let reader: tantivy::IndexReader = match opened {
             Ok(reader) => reader.map_err(|error| damage(path, &error))?,
             Err(_) => return Err(damaged(path, "a file of it cannot be read")),
@@ -74,7 +75,15 @@ impl Reader {
         let (_, fields) = schema::schema();
         let searcher = reader.searcher();
         let schema = index.schema();
-        Ok(Self { path: path.to_path_buf(), schema, index, searcher, fields, transcripts: OnceLock::new(), leaves: OnceLock::new() })
+        Ok(Self {
+            path: path.to_path_buf(),
+            schema,
+            index,
+            searcher,
+            fields,
+            transcripts: OnceLock::new(),
+            leaves: OnceLock::new(),
+        })
     }
 
     /// Runs a reading; whatever goes wrong in it means that the index is damaged, and is said so.
@@ -91,7 +100,9 @@ impl Reader {
             let mut known = HashMap::new();
             for reader in self.searcher.segment_readers() {
                 let term = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
-                let Some(mut files) = reader.inverted_index(self.fields.kind)?.read_postings(&term, IndexRecordOption::Basic)? else {
+                let Some(mut files) =
+                    reader.inverted_index(self.fields.kind)?.read_postings(&term, IndexRecordOption::Basic)?
+                else {
                     continue;
                 };
                 let keys = reader.fast_fields().u64("group")?;
@@ -219,7 +230,9 @@ impl Reader {
             let mut found = Vec::new();
             for reader in self.searcher.segment_readers() {
                 let term = Term::from_field_text(self.fields.session, session);
-                let Some(mut docs) = reader.inverted_index(self.fields.session)?.read_postings(&term, IndexRecordOption::Basic)? else {
+                let Some(mut docs) =
+                    reader.inverted_index(self.fields.session)?.read_postings(&term, IndexRecordOption::Basic)?
+                else {
                     continue;
                 };
                 let groups = reader.fast_fields().u64("group")?;
@@ -239,7 +252,8 @@ impl Reader {
     fn find_leaves(&self) -> Result<ByPrint<DocAddress>> {
         let mut leaves = ByPrint::default();
         for address in self.with_term(Term::from_field_text(self.fields.kind, Kind::Title.name()))? {
-            let column = self.guarded(|| self.searcher.segment_reader(address.segment_ord).fast_fields().u64("leaf"))?;
+            let column =
+                self.guarded(|| self.searcher.segment_reader(address.segment_ord).fast_fields().u64("leaf"))?;
             if let Some(leaf) = column.first(address.doc_id) {
                 leaves.insert(leaf, address);
             }
@@ -287,7 +301,9 @@ impl Reader {
             let mut sessions = HashSet::new();
             for reader in self.searcher.segment_readers() {
                 let term = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
-                let Some(mut files) = reader.inverted_index(self.fields.kind)?.read_postings(&term, IndexRecordOption::Basic)? else {
+                let Some(mut files) =
+                    reader.inverted_index(self.fields.kind)?.read_postings(&term, IndexRecordOption::Basic)?
+                else {
                     continue;
                 };
                 let keys = reader.fast_fields().u64("session_key")?;
@@ -304,7 +320,8 @@ impl Reader {
 
     fn with_term(&self, term: Term) -> Result<Vec<DocAddress>> {
         self.guarded(|| {
-            let mut found: Vec<DocAddress> = self.searcher.search(&*exact(term), &DocSetCollector)?.into_iter().collect();
+            let mut found: Vec<DocAddress> =
+                self.searcher.search(&*exact(term), &DocSetCollector)?.into_iter().collect();
             found.sort_unstable();
             Ok(found)
         })

@@ -122,7 +122,8 @@ pub(super) fn schema() -> (Schema, Fields) {
 }
 
 fn words_field(builder: &mut SchemaBuilder, name: &str) -> Field {
-    let indexing = TextFieldIndexing::default().set_tokenizer(WORDS).set_index_option(IndexRecordOption::WithFreqsAndPositions);
+    let indexing =
+        TextFieldIndexing::default().set_tokenizer(WORDS).set_index_option(IndexRecordOption::WithFreqsAndPositions);
     builder.add_text_field(name, TextOptions::default().set_indexing_options(indexing))
 }
 
@@ -132,7 +133,10 @@ fn name_field(builder: &mut SchemaBuilder, name: &str) -> Field {
 }
 
 fn name_options() -> TextOptions {
-    let indexing = TextFieldIndexing::default().set_tokenizer("raw").set_index_option(IndexRecordOption::Basic).set_fieldnorms(false);
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer("raw")
+        .set_index_option(IndexRecordOption::Basic)
+        .set_fieldnorms(false);
     TextOptions::default().set_indexing_options(indexing)
 }
 
@@ -258,7 +262,10 @@ impl Fields {
         }
         put(self.meta, Leaf::Bytes(serde_json::to_vec(&document).unwrap_or_default()));
         let text: Arc<str> = std::mem::take(&mut document.text).into();
-        let raw = document.input.take().map_or_else(|| Leaf::SharedBytes(text.clone()), |input| Leaf::Bytes(input.into_bytes()));
+        let raw = document
+            .input
+            .take()
+            .map_or_else(|| Leaf::SharedBytes(text.clone()), |input| Leaf::Bytes(input.into_bytes()));
         put(self.raw, raw);
         put(self.body, Leaf::Shared(text));
         Entry { values, _permit: permit }
@@ -290,7 +297,8 @@ pub(super) fn title_term(key: FileKey) -> String {
 
 /// Reads a stored document back, by field names, so that it works on an index of an older shape too.
 pub(super) fn document_of(schema: &Schema, stored: &TantivyDocument) -> Result<Document> {
-    let document: Document = serde_json::from_slice(stored_bytes(schema, stored, "meta")?).map_err(|error| damaged(&error))?;
+    let document: Document =
+        serde_json::from_slice(stored_bytes(schema, stored, "meta")?).map_err(|error| damaged(&error))?;
     Ok(document.with_raw(String::from_utf8_lossy(stored_bytes(schema, stored, "raw")?).into_owned()))
 }
 
@@ -327,7 +335,9 @@ pub(super) fn from_class(class: u64) -> (Role, Kind, bool) {
 fn group_of(key: FileKey, document: &Document) -> u64 {
     match (&document.uuid, document.kind) {
         // A copy made by the SDK has a new id and names the old one.
-        (Some(uuid), _) => uuid_group(document.note.as_deref().filter(|_| document.kind != Kind::Title).unwrap_or(uuid)),
+        (Some(uuid), _) => {
+            uuid_group(document.note.as_deref().filter(|_| document.kind != Kind::Title).unwrap_or(uuid))
+        }
         (None, Kind::Output) => xxh3_64_with_seed(b"output", key.number()),
         (None, Kind::Link) => xxh3_64_with_seed(document.text.as_bytes(), xxh3_64(document.session.as_bytes())),
         (None, Kind::Title) => xxh3_64_with_seed(document.text.as_bytes(), xxh3_64(document.session.as_bytes())),
@@ -371,7 +381,8 @@ pub(super) fn suffixes(path: &str) -> Vec<String> {
     let path = capped(&path.to_lowercase());
     let trimmed = path.trim_start_matches('/');
     let starts = std::iter::once(0).chain(trimmed.match_indices('/').map(|(at, _)| at + 1));
-    let mut suffixes: Vec<String> = starts.map(|at| trimmed[at..].to_string()).filter(|suffix| !suffix.is_empty()).collect();
+    let mut suffixes: Vec<String> =
+        starts.map(|at| trimmed[at..].to_string()).filter(|suffix| !suffix.is_empty()).collect();
     if trimmed.len() < path.len() {
         suffixes.push(path);
     }

@@ -96,7 +96,8 @@ impl Writer {
             .memory_budget_per_thread(heap)
             .num_merge_threads(1)
             .build();
-        let writer: IndexWriter<Entry> = index.writer_with_options(options).map_err(|error| tantivy_error(path, &error))?;
+        let writer: IndexWriter<Entry> =
+            index.writer_with_options(options).map_err(|error| tantivy_error(path, &error))?;
         writer.set_merge_policy(Box::new(Tiers));
         // A predecessor killed in the middle of a commit leaves files whose names the next commit would use again.
         writer.garbage_collect_files().wait().map_err(|error| tantivy_error(path, &error))?;
@@ -128,7 +129,8 @@ impl Writer {
             self.forget_checkpoint(key)?;
         }
         let mut batch = vec![UserOperation::Add(self.fields.checkpoint_entry(checkpoint, self.budget.take(1024)))];
-        batch.extend(title.map(|title| UserOperation::Add(self.fields.title_entry(key, title, self.budget.take(1024)))));
+        batch
+            .extend(title.map(|title| UserOperation::Add(self.fields.title_entry(key, title, self.budget.take(1024)))));
         self.run(batch)
     }
 
@@ -173,7 +175,10 @@ impl Writer {
 
     /// Waits for merges to end. Everything is committed already.
     pub fn finish(self) -> Result<()> {
-        self.writer.0.wait_merging_threads().map_err(|error| Error::new(ErrorKind::Other, "merging failed").because(error))
+        self.writer
+            .0
+            .wait_merging_threads()
+            .map_err(|error| Error::new(ErrorKind::Other, "merging failed").because(error))
     }
 
     /// Merges all segments into one, so that nothing deleted is left in any file.

@@ -118,7 +118,10 @@ fn hit_line(session: &SessionHits, index: usize) -> HitLine<'_> {
         title: session.session.title.raw(),
         source_missing: hit.gone,
         score: hit.score,
-        snippet: SnippetPart { text: &hit.snippet.text, ranges: hit.snippet.ranges.iter().map(|(from, to)| [*from, *to]).collect() },
+        snippet: SnippetPart {
+            text: &hit.snippet.text,
+            ranges: hit.snippet.ranges.iter().map(|(from, to)| [*from, *to]).collect(),
+        },
     }
 }
 
@@ -237,7 +240,10 @@ struct VerdictLine {
 /// Writes what a check found.
 pub fn verdict(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let (files, documents) = (verdict.files, verdict.documents);
-    line(out, &VerdictLine { schema: SCHEMA, r#type: "verify", files, documents, problems: problems(&verdict.problems) })
+    line(
+        out,
+        &VerdictLine { schema: SCHEMA, r#type: "verify", files, documents, problems: problems(&verdict.problems) },
+    )
 }
 
 fn problems(problems: &[crate::error::Problem]) -> Vec<ProblemPart> {

@@ -48,13 +48,22 @@ impl Screen {
             }
             let more = session.total - session.hits.len();
             if more > 0 {
-                writeln!(out, "  {DIM}… and {} more {}{DIM:#}", thousands(more as u64), if more == 1 { "hit" } else { "hits" })?;
+                writeln!(
+                    out,
+                    "  {DIM}… and {} more {}{DIM:#}",
+                    thousands(more as u64),
+                    if more == 1 { "hit" } else { "hits" }
+                )?;
             }
             writeln!(out)?;
         }
         let hits = count(response.total_hits, "hit");
         let sessions = count(response.total_sessions, "session");
-        let shown = if response.sessions.len() < response.total_sessions { format!(", best {} shown", response.sessions.len()) } else { String::new() };
+        let shown = if response.sessions.len() < response.total_sessions {
+            format!(", best {} shown", response.sessions.len())
+        } else {
+            String::new()
+        };
         writeln!(out, "{DIM}{hits} in {sessions}{shown} ({elapsed_ms:.0} ms){DIM:#}")
     }
 
@@ -102,17 +111,26 @@ impl Screen {
     fn marked(&self, out: &mut dyn Write, hit: &Hit, room: usize) -> io::Result<()> {
         let snippet = &hit.snippet;
         let mut room = room.saturating_sub(2);
-        let (from, cut_before) = first_shown(&snippet.text, snippet.ranges.first().map_or(0, |range| range.0), room, snippet.cut_before);
+        let (from, cut_before) =
+            first_shown(&snippet.text, snippet.ranges.first().map_or(0, |range| range.0), room, snippet.cut_before);
         if cut_before {
             write!(out, "…")?;
         }
         let mut at = from;
-        let stops = snippet.ranges.iter().filter(|range| range.1 > from).flat_map(|(start, end)| [((*start).max(from), false), (*end, true)]);
+        let stops = snippet
+            .ranges
+            .iter()
+            .filter(|range| range.1 > from)
+            .flat_map(|(start, end)| [((*start).max(from), false), (*end, true)]);
         for (stop, is_mark) in stops.chain([(snippet.text.len(), false)]) {
             let piece = for_terminal(&snippet.text[at..stop]);
             let shown = cut_width(&piece, room);
             room -= shown.width();
-            if is_mark { write!(out, "{MARK}{shown}{MARK:#}")? } else { write!(out, "{shown}")? }
+            if is_mark {
+                write!(out, "{MARK}{shown}{MARK:#}")?
+            } else {
+                write!(out, "{shown}")?
+            }
             if shown.len() < piece.len() {
                 return write!(out, "…");
             }
@@ -165,21 +183,53 @@ impl Screen {
     }
 
     /// Shows how an index is.
-    pub fn status(&self, out: &mut dyn Write, index: &std::path::Path, roots: &[String], status: &Status) -> io::Result<()> {
+    pub fn status(
+        &self,
+        out: &mut dyn Write,
+        index: &std::path::Path,
+        roots: &[String],
+        status: &Status,
+    ) -> io::Result<()> {
         let row = |out: &mut dyn Write, name: &str, value: String| writeln!(out, "{DIM}{name:<12}{DIM:#} {value}");
         row(out, "index", self.path(index))?;
         row(out, "roots", roots.iter().map(|root| one_line(root)).collect::<Vec<_>>().join(", "))?;
         let size = &status.size;
-        let share = if status.source_bytes > 0 { format!(", {:.1} % of what was read", 100.0 * size.bytes as f64 / status.source_bytes as f64) } else { String::new() };
+        let share = if status.source_bytes > 0 {
+            format!(", {:.1} % of what was read", 100.0 * size.bytes as f64 / status.source_bytes as f64)
+        } else {
+            String::new()
+        };
         row(out, "size", format!("{} in {}{share}", bytes(size.bytes), count(size.segments, "segment")))?;
-        row(out, "holds", format!("{} from {}, {}, {}", count(size.documents as usize, "document"), count(status.sessions, "session"), count(status.agents, "subagent"), count(status.spills, "spilled output")))?;
+        row(
+            out,
+            "holds",
+            format!(
+                "{} from {}, {}, {}",
+                count(size.documents as usize, "document"),
+                count(status.sessions, "session"),
+                count(status.agents, "subagent"),
+                count(status.spills, "spilled output")
+            ),
+        )?;
         if status.gone_sessions > 0 {
-            row(out, "kept", format!("{} whose transcript Claude Code has deleted", count(status.gone_sessions, "session")))?;
+            row(
+                out,
+                "kept",
+                format!("{} whose transcript Claude Code has deleted", count(status.gone_sessions, "session")),
+            )?;
         }
         let lag = if status.lag == Lag::default() { "up to date".to_string() } else { behind(status.lag) };
         row(out, "state", lag)?;
         let problems = status.problems.len();
-        row(out, "problems", if problems == 0 { "none".to_string() } else { format!("{problems} (`unspool status --problems` lists them)") })
+        row(
+            out,
+            "problems",
+            if problems == 0 {
+                "none".to_string()
+            } else {
+                format!("{problems} (`unspool status --problems` lists them)")
+            },
+        )
     }
 
     /// Lists problems, one a line.
@@ -213,14 +263,23 @@ impl Screen {
         let parts = if parts.is_empty() { "no files found".to_string() } else { parts.join(", ") };
         let verb = if report.interrupted { "interrupted; kept what was done:" } else { "indexed" };
         write!(out, "{verb} {} ({parts})", count(report.files, "file"))?;
-        write!(out, ": {} from {} in {seconds:.1} s", count(report.documents as usize, "document"), bytes(report.bytes))?;
+        write!(
+            out,
+            ": {} from {} in {seconds:.1} s",
+            count(report.documents as usize, "document"),
+            bytes(report.bytes)
+        )?;
         if report.carried > 0 {
             write!(out, "; {} taken over from the old index", count(report.carried as usize, "document"))?;
         }
         writeln!(out)?;
         let bad = report.bad + report.oversized;
         if bad > 0 {
-            writeln!(out, "{} could not be read as records; `unspool status --problems` lists them", count(bad as usize, "line"))?;
+            writeln!(
+                out,
+                "{} could not be read as records; `unspool status --problems` lists them",
+                count(bad as usize, "line")
+            )?;
         }
         self.problems(out, &report.problems)
     }
@@ -228,8 +287,14 @@ impl Screen {
     /// Shows what a check found.
     pub fn verdict(&self, out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         self.problems(out, &verdict.problems)?;
-        let state = if verdict.problems.is_empty() { "ok".to_string() } else { count(verdict.problems.len(), "problem") };
-        writeln!(out, "{state}: {} and {} checked", count(verdict.files, "file"), count(verdict.documents as usize, "document"))
+        let state =
+            if verdict.problems.is_empty() { "ok".to_string() } else { count(verdict.problems.len(), "problem") };
+        writeln!(
+            out,
+            "{state}: {} and {} checked",
+            count(verdict.files, "file"),
+            count(verdict.documents as usize, "document")
+        )
     }
 }
 
@@ -264,7 +329,9 @@ fn who(hit: &Hit) -> (String, Style) {
         (Role::Assistant, Kind::Thinking) => ("thinking".into(), DIM),
         (Role::Assistant, _) => ("claude".into(), MODEL),
         (Role::Subagent, _) => ("agent".into(), MODEL),
-        (Role::Tool, Kind::ToolResult) => (tool().map_or("result".into(), |tool| cut(&format!("{tool} →"), WHO_WIDTH)), TOOL),
+        (Role::Tool, Kind::ToolResult) => {
+            (tool().map_or("result".into(), |tool| cut(&format!("{tool} →"), WHO_WIDTH)), TOOL)
+        }
         (Role::Tool, Kind::Output) => ("output".into(), TOOL),
         (Role::Tool, _) => (tool().unwrap_or("tool".into()), TOOL),
         (Role::Meta, _) => ("meta".into(), DIM),

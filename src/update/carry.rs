@@ -15,7 +15,9 @@ pub(super) fn take_over(old: &[Reader], plan: &Plan, writer: &Writer, now: i64, 
         let checkpoints = match reader.checkpoints() {
             Ok(checkpoints) => checkpoints,
             Err(error) => {
-                report.problems.push(Problem::with_path("older index", format!("what it alone holds is lost: {error}")));
+                report
+                    .problems
+                    .push(Problem::with_path("older index", format!("what it alone holds is lost: {error}")));
                 continue;
             }
         };
@@ -28,7 +30,13 @@ pub(super) fn take_over(old: &[Reader], plan: &Plan, writer: &Writer, now: i64, 
     Ok(())
 }
 
-fn take_over_file(reader: &Reader, checkpoint: Checkpoint, writer: &Writer, now: i64, report: &mut Report) -> Result<()> {
+fn take_over_file(
+    reader: &Reader,
+    checkpoint: Checkpoint,
+    writer: &Writer,
+    now: i64,
+    report: &mut Report,
+) -> Result<()> {
     let documents = match reader.documents_of(checkpoint.key()) {
         Ok(documents) => documents,
         Err(error) => {

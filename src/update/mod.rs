@@ -124,7 +124,9 @@ pub fn update(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dy
             locked.put_aside()?;
             rebuild(&locked, &scan, options, watch, &error.to_string())
         }
-        Ok(None) if locked.has_only_older_shapes() => rebuild(&locked, &scan, options, watch, "the old one was made by another version"),
+        Ok(None) if locked.has_only_older_shapes() => {
+            rebuild(&locked, &scan, options, watch, "the old one was made by another version")
+        }
         Ok(None) => run(&locked, &scan, &Plan::from_scratch(&scan, &HashSet::new()), true, options, watch),
         Ok(Some(plan)) => match run(&locked, &scan, &plan, false, options, watch) {
             Err(error) if error.kind == ErrorKind::Damaged => {
@@ -161,7 +163,14 @@ fn pending(store: &Store, scan: &Scan, roots: &[Root], options: &UpdateOptions) 
 }
 
 /// Reads what is planned into the index that is there.
-fn run(locked: &Locked<'_>, scan: &Scan, plan: &Plan, fresh: bool, options: &UpdateOptions, watch: &dyn Watch) -> Result<Report> {
+fn run(
+    locked: &Locked<'_>,
+    scan: &Scan,
+    plan: &Plan,
+    fresh: bool,
+    options: &UpdateOptions,
+    watch: &dyn Watch,
+) -> Result<Report> {
     let mut report = Report::of_scan(scan, plan);
     if plan.is_empty() && !fresh {
         return Ok(report);
@@ -201,7 +210,14 @@ fn rebuild(locked: &Locked<'_>, scan: &Scan, options: &UpdateOptions, watch: &dy
 }
 
 /// Reads all planned files, in parallel.
-fn read_all(writer: Writer, scan: &Scan, plan: &Plan, fresh: bool, watch: &dyn Watch, report: &mut Report) -> Result<Writer> {
+fn read_all(
+    writer: Writer,
+    scan: &Scan,
+    plan: &Plan,
+    fresh: bool,
+    watch: &dyn Watch,
+    report: &mut Report,
+) -> Result<Writer> {
     watch.planned(plan.work.len(), plan.bytes());
     let gate = Gate::new(writer, scan, plan, fresh);
     let next = AtomicUsize::new(0);
@@ -211,7 +227,8 @@ fn read_all(writer: Writer, scan: &Scan, plan: &Plan, fresh: bool, watch: &dyn W
             if watch.stopped() || gate.failed.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let outcome = read::read_file(work, &gate, watch).inspect_err(|_| gate.failed.store(true, Ordering::Relaxed))?;
+            let outcome =
+                read::read_file(work, &gate, watch).inspect_err(|_| gate.failed.store(true, Ordering::Relaxed))?;
             outcomes.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
             watch.file_done();
         }
@@ -264,10 +281,23 @@ impl Unit<'_> {
 
 impl<'a> Gate<'a> {
     fn new(writer: Writer, scan: &'a Scan, plan: &'a Plan, fresh: bool) -> Self {
-        let agents = scan.sources.iter().filter(|source| source.kind == SourceKind::Agent).filter_map(|source| source.agent.as_deref()).collect();
+        let agents = scan
+            .sources
+            .iter()
+            .filter(|source| source.kind == SourceKind::Agent)
+            .filter_map(|source| source.agent.as_deref())
+            .collect();
         let writer = RwLock::new(writer);
         let forgotten = &plan.forgotten;
-        Self { writer, fresh, agents, forgotten, read: AtomicU64::new(0), uncommitted: AtomicU64::new(0), failed: AtomicBool::new(false) }
+        Self {
+            writer,
+            fresh,
+            agents,
+            forgotten,
+            read: AtomicU64::new(0),
+            uncommitted: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
+        }
     }
 
     fn enter(&self) -> Unit<'_> {

@@ -96,10 +96,12 @@ impl Plan {
 
     /// Decides which vanished files are gone. Where we could not look, or where suspiciously much is missing, none is.
     fn settle(&mut self, vanished: Vec<Checkpoint>, known: &Known, scan: &Scan, roots: &[Root], confirm: bool) {
-        let (unseen, gone): (Vec<_>, Vec<_>) = vanished.into_iter().partition(|before| scan.is_blind_to(&before.path()));
+        let (unseen, gone): (Vec<_>, Vec<_>) =
+            vanished.into_iter().partition(|before| scan.is_blind_to(&before.path()));
         for root in roots.iter().filter(|root| !root.required) {
             if unseen.iter().any(|before| before.path().starts_with(&root.path)) && !root.path.is_dir() {
-                self.problems.push(Problem::with_path(&root.path, "source root is missing; what was indexed of it is kept"));
+                self.problems
+                    .push(Problem::with_path(&root.path, "source root is missing; what was indexed of it is kept"));
             }
         }
         let present = known.present().count();

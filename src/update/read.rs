@@ -53,10 +53,12 @@ impl Start {
             let how = if work.moved_from.is_some() { How::Moved } else { How::New };
             return Ok(Self { how, checkpoint: Checkpoint::begin(&work.source), ends: Ends::default() });
         };
-        let grown = !before.is_outdated() && work.source.kind != SourceKind::Spill && transcript.stat.size >= before.offset;
+        let grown =
+            !before.is_outdated() && work.source.kind != SourceKind::Spill && transcript.stat.size >= before.offset;
         if grown {
             let mut ends = transcript.ends(before.offset)?;
-            let knows_project = before.state.project.is_some() || before.offset > EARLY || before.offset == transcript.stat.size;
+            let knows_project =
+                before.state.project.is_some() || before.offset > EARLY || before.offset == transcript.stat.size;
             if ends.fingerprint() == (before.head, before.tail) && knows_project {
                 let how = if before.offset == transcript.stat.size { How::Touched } else { How::Grown };
                 return Ok(Self { how, checkpoint: before.clone(), ends });
@@ -87,12 +89,19 @@ struct FileReading<'a> {
 }
 
 impl<'a> FileReading<'a> {
-    fn begin(work: &'a Work, transcript: &Transcript, start: Start, gate: &'a Gate<'a>, watch: &'a dyn Watch) -> Result<Self> {
+    fn begin(
+        work: &'a Work,
+        transcript: &Transcript,
+        start: Start,
+        gate: &'a Gate<'a>,
+        watch: &'a dyn Watch,
+    ) -> Result<Self> {
         let Start { how, mut checkpoint, ends } = start;
         checkpoint.seen(&work.source, transcript.stat);
         let state = std::mem::take(&mut checkpoint.state);
         let source = &work.source;
-        let builder = Builder::new(source.kind, &source.session, source.agent.as_deref(), state).knowing(&gate.agents, gate.forgotten);
+        let builder = Builder::new(source.kind, &source.session, source.agent.as_deref(), state)
+            .knowing(&gate.agents, gate.forgotten);
         let unit_start = checkpoint.offset;
         let mut reading = Self {
             work,
@@ -209,7 +218,8 @@ impl<'a> FileReading<'a> {
         }));
         if read.is_err() {
             let text = String::from_utf8_lossy(bytes);
-            self.builder.take(place, Reading::Bad { reason: "unspool failed on this line; please report it".into(), text });
+            self.builder
+                .take(place, Reading::Bad { reason: "unspool failed on this line; please report it".into(), text });
         }
     }
 
@@ -291,11 +301,20 @@ impl<'a> FileReading<'a> {
         }
         if let Err(error) = read {
             self.outcome.how = Some(How::Failed);
-            let reason = if error.kind() == io::ErrorKind::UnexpectedEof { "changed while being read; it is read again in the next run".into() } else { error.to_string() };
+            let reason = if error.kind() == io::ErrorKind::UnexpectedEof {
+                "changed while being read; it is read again in the next run".into()
+            } else {
+                error.to_string()
+            };
             self.outcome.problems.push(Problem::with_path(&self.work.source.path, reason));
         }
         let state = &self.builder.state;
-        let before = self.work.before.as_ref().filter(|_| matches!(self.how, How::Grown | How::Touched)).map(|before| &before.state);
+        let before = self
+            .work
+            .before
+            .as_ref()
+            .filter(|_| matches!(self.how, How::Grown | How::Touched))
+            .map(|before| &before.state);
         self.outcome.bad = state.bad - before.map_or(0, |before| before.bad);
         self.outcome.oversized = state.oversized - before.map_or(0, |before| before.oversized);
         self.outcome.unknown = state.unknown - before.map_or(0, |before| before.unknown);

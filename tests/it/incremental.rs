@@ -164,7 +164,8 @@ impl World {
             Op::Describe { file } => {
                 if let Some(path) = self.find(*file).filter(|_| *file == AGENT) {
                     let meta = path.with_extension("meta.json");
-                    fs::write(meta, format!(r#"{{"agentType":"x","description":"described {step}"}}"#)).expect("written");
+                    fs::write(meta, format!(r#"{{"agentType":"x","description":"described {step}"}}"#))
+                        .expect("written");
                 }
             }
         }
@@ -200,7 +201,11 @@ fn write_over(path: &Path, text: &[u8]) {
 const AGENT: usize = FILES - 1;
 
 fn name(file: usize) -> String {
-    if file == AGENT { "agent-a0b1c2d.jsonl".to_string() } else { format!("{}.jsonl", session(u32::try_from(file).expect("small"))) }
+    if file == AGENT {
+        "agent-a0b1c2d.jsonl".to_string()
+    } else {
+        format!("{}.jsonl", session(u32::try_from(file).expect("small")))
+    }
 }
 
 const LINE_KINDS: usize = 12;
@@ -216,17 +221,42 @@ fn made(kinds: &[usize], file: usize, step: u32) -> Vec<u8> {
         let prompt = format!("words of step{step} line{at}");
         text += &match kind {
             0 => user_line(&session, number, &prompt),
-            1 => format!(r#"{{"type":"assistant","uuid":"{id}","parentUuid":"{before}","cwd":"/w/x","sessionId":"{session}","timestamp":"2026-10-02T00:00:00.000Z","message":{{"id":"m{step}","model":"opus","content":[{{"type":"tool_use","id":"t{step}","name":"Read","input":{{"file_path":"src/f{at}.rs"}}}}],"usage":{{"input_tokens":3}}}}}}"#) + "\n",
-            2 => format!(r#"{{"type":"user","uuid":"{id}","parentUuid":"{before}","sessionId":"{session}","message":{{"content":[{{"type":"tool_result","tool_use_id":"t{}","content":"result {prompt}"}}]}}}}"#, step.saturating_sub(1)) + "\n",
-            3 => format!(r#"{{"type":"queue-operation","operation":"enqueue","timestamp":"2026-10-03T00:00:00.000Z","sessionId":"{session}","content":"queued {prompt}"}}"#) + "\n",
+            1 => {
+                format!(
+                    r#"{{"type":"assistant","uuid":"{id}","parentUuid":"{before}","cwd":"/w/x","sessionId":"{session}","timestamp":"2026-10-02T00:00:00.000Z","message":{{"id":"m{step}","model":"opus","content":[{{"type":"tool_use","id":"t{step}","name":"Read","input":{{"file_path":"src/f{at}.rs"}}}}],"usage":{{"input_tokens":3}}}}}}"#
+                ) + "\n"
+            }
+            2 => {
+                format!(
+                    r#"{{"type":"user","uuid":"{id}","parentUuid":"{before}","sessionId":"{session}","message":{{"content":[{{"type":"tool_result","tool_use_id":"t{}","content":"result {prompt}"}}]}}}}"#,
+                    step.saturating_sub(1)
+                ) + "\n"
+            }
+            3 => {
+                format!(
+                    r#"{{"type":"queue-operation","operation":"enqueue","timestamp":"2026-10-03T00:00:00.000Z","sessionId":"{session}","content":"queued {prompt}"}}"#
+                ) + "\n"
+            }
             4 => format!(r#"{{"type":"custom-title","customTitle":"title {step}","sessionId":"{session}"}}"#) + "\n",
-            5 => format!(r#"{{"type":"progress","uuid":"{id}","parentUuid":"{before}","data":{{"type":"bash_progress"}},"timestamp":"2026-10-04T00:00:00.000Z"}}"#) + "\n",
-            6 => format!(r#"{{"type":"progress","uuid":"{id}","data":{{"type":"agent_progress","agentId":"zzz{step}","message":{{"type":"assistant","uuid":"in{id}","message":{{"content":[{{"type":"text","text":"seen {prompt}"}}]}}}}}}}}"#) + "\n",
+            5 => {
+                format!(
+                    r#"{{"type":"progress","uuid":"{id}","parentUuid":"{before}","data":{{"type":"bash_progress"}},"timestamp":"2026-10-04T00:00:00.000Z"}}"#
+                ) + "\n"
+            }
+            6 => {
+                format!(
+                    r#"{{"type":"progress","uuid":"{id}","data":{{"type":"agent_progress","agentId":"zzz{step}","message":{{"type":"assistant","uuid":"in{id}","message":{{"content":[{{"type":"text","text":"seen {prompt}"}}]}}}}}}}}"#
+                ) + "\n"
+            }
             7 => format!("garbage {prompt}\n"),
             8 => "\n".to_string(),
             9 => format!(r#"{{"type":"summary","summary":"sum {prompt}","leafUuid":"{before}"}}"#) + "\n",
             10 => format!(r#"{{"type":"novel","uuid":"{id}","note":"unknown {prompt}"}}"#) + "\n",
-            _ => format!(r#"{{"type":"user","uuid":"{id}","message":{{"content":"a \ud83d {prompt}"}}}}{{"type":"ai-title","aiTitle":"model {step}"}}"#) + "\n",
+            _ => {
+                format!(
+                    r#"{{"type":"user","uuid":"{id}","message":{{"content":"a \ud83d {prompt}"}}}}{{"type":"ai-title","aiTitle":"model {step}"}}"#
+                ) + "\n"
+            }
         };
     }
     text.into_bytes()

@@ -10,7 +10,9 @@ fn modules_name_only_modules_above_them() {
     for (place, module) in order.iter().enumerate() {
         for (file, text) in sources(module) {
             for other in used(&text) {
-                let Some(at) = order.iter().position(|name| *name == other) else { panic!("{file} uses crate::{other}, which lib.rs does not name") };
+                let Some(at) = order.iter().position(|name| *name == other) else {
+                    panic!("{file} uses crate::{other}, which lib.rs does not name")
+                };
                 assert!(at <= place, "{file}: `{module}` uses `{other}`, which stands below it in lib.rs");
             }
         }
@@ -19,12 +21,8 @@ fn modules_name_only_modules_above_them() {
 
 #[test]
 fn each_foreign_thing_is_known_in_one_place() {
-    let rules: [(&str, &[&str]); 4] = [
-        ("tantivy::", &["index"]),
-        ("std::env::var", &[]),
-        ("SystemTime::now", &[]),
-        ("parentUuid", &["event"]),
-    ];
+    let rules: [(&str, &[&str]); 4] =
+        [("tantivy::", &["index"]), ("std::env::var", &[]), ("SystemTime::now", &[]), ("parentUuid", &["event"])];
     for module in modules() {
         for (file, text) in sources(&module) {
             for (needle, allowed) in rules {
@@ -71,6 +69,7 @@ fn code(text: &str) -> String {
 fn used(text: &str) -> Vec<String> {
     let code = code(text);
     let mentions = code.split("crate::").skip(1);
-    let names = mentions.map(|rest| rest.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect::<String>());
+    let names =
+        mentions.map(|rest| rest.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect::<String>());
     names.filter(|name| !name.is_empty()).collect()
 }

@@ -24,7 +24,15 @@ pub(crate) struct Global {
     pub(crate) index_dir: Option<PathBuf>,
 
     /// When to use colours
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", hide_possible_values = true, help_heading = "Output")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        hide_possible_values = true,
+        help_heading = "Output"
+    )]
     pub(crate) color: Color,
 }
 
@@ -44,7 +52,12 @@ impl Config {
     }
 
     pub(crate) fn screen(&self) -> Screen {
-        Screen { width: width(), now: now(), zone: jiff::tz::TimeZone::system(), home: home().map(|home| home.to_string_lossy().into_owned()) }
+        Screen {
+            width: width(),
+            now: now(),
+            zone: jiff::tz::TimeZone::system(),
+            home: home().map(|home| home.to_string_lossy().into_owned()),
+        }
     }
 }
 
@@ -56,7 +69,13 @@ fn roots(given: &[PathBuf]) -> anyhow::Result<Vec<Root>> {
     } else if let Some(list) = var("UNSPOOL_ROOTS") {
         named(std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect())
     } else if let Some(list) = var("CLAUDE_CONFIG_DIR") {
-        named(list.to_string_lossy().split(',').map(|path| PathBuf::from(path.trim())).filter(|path| !path.as_os_str().is_empty()).collect())
+        named(
+            list.to_string_lossy()
+                .split(',')
+                .map(|path| PathBuf::from(path.trim()))
+                .filter(|path| !path.as_os_str().is_empty())
+                .collect(),
+        )
     } else {
         let home = home().ok_or_else(|| no_home("--root or CLAUDE_CONFIG_DIR"))?;
         vec![(home.join(".claude"), false), (home.join(".config/claude"), false)]
@@ -101,7 +120,9 @@ pub(crate) fn now() -> i64 {
     let fixed = var("UNSPOOL_NOW").and_then(|now| now.to_str()?.parse::<jiff::Timestamp>().ok());
     match fixed {
         Some(now) => now.as_millisecond(),
-        None => std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(0)),
+        None => std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(0)),
     }
 }
 

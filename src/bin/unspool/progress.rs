@@ -31,14 +31,25 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { bar: OnceLock::new(), quiet, files: AtomicUsize::new(0), of_files: AtomicUsize::new(0), documents: AtomicU64::new(0) }
+        Self {
+            bar: OnceLock::new(),
+            quiet,
+            files: AtomicUsize::new(0),
+            of_files: AtomicUsize::new(0),
+            documents: AtomicU64::new(0),
+        }
     }
 
     fn say(&self) {
         if let Some(bar) = self.bar.get() {
             let (files, of) = (self.files.load(Ordering::Relaxed), self.of_files.load(Ordering::Relaxed));
             let documents = self.documents.load(Ordering::Relaxed);
-            bar.set_message(format!("{} of {} files, {} documents", thousands(files as u64), thousands(of as u64), thousands(documents)));
+            bar.set_message(format!(
+                "{} of {} files, {} documents",
+                thousands(files as u64),
+                thousands(of as u64),
+                thousands(documents)
+            ));
         }
     }
 

@@ -45,7 +45,12 @@ pub(crate) fn run(config: &Config, args: &IndexArgs) -> anyhow::Result<u8> {
     stop_on_signals();
     let start = Instant::now();
     let progress = Progress::new(args.quiet || args.json);
-    let options = UpdateOptions { now: config::now(), rebuild: args.rebuild, confirm: args.confirm, wait: Duration::from_secs(args.wait) };
+    let options = UpdateOptions {
+        now: config::now(),
+        rebuild: args.rebuild,
+        confirm: args.confirm,
+        wait: Duration::from_secs(args.wait),
+    };
     let updated = update(&config.store, &config.roots, &options, &progress);
     progress.clear();
     let report = match updated {
@@ -62,7 +67,10 @@ pub(crate) fn run(config: &Config, args: &IndexArgs) -> anyhow::Result<u8> {
     } else if !args.quiet {
         out::print(config.color, |out| config.screen().report(out, &report, seconds))?;
     } else {
-        report.problems.iter().for_each(|problem| out::note(&format!("{}: {}", problem.path.display(), problem.reason)));
+        report
+            .problems
+            .iter()
+            .for_each(|problem| out::note(&format!("{}: {}", problem.path.display(), problem.reason)));
     }
     Ok(code)
 }

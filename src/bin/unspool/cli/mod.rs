@@ -20,7 +20,13 @@ use crate::config::{Config, Global};
 /// anything in them in milliseconds, and keeps what Claude Code has since deleted. Nothing leaves this machine, and
 /// no transcript is ever changed.
 #[derive(Debug, Parser)]
-#[command(name = "unspool", version, propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    name = "unspool",
+    version,
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
 #[command(after_help = "Examples:
   unspool oauth retry              find sessions about it (short for `unspool search …`)
   unspool search -F 'error[E0603]' find text just as it is
@@ -91,7 +97,13 @@ fn with_search(mut args: Vec<OsString>) -> Vec<OsString> {
         match text.as_str() {
             "-h" | "--help" | "-V" | "--version" => return args,
             option if takes_value.contains(&option) => at += 2,
-            option if option.starts_with("--root=") || option.starts_with("--index-dir=") || option.starts_with("--color=") => at += 1,
+            option
+                if option.starts_with("--root=")
+                    || option.starts_with("--index-dir=")
+                    || option.starts_with("--color=") =>
+            {
+                at += 1
+            }
             word => {
                 let is_command = word == "help" || command.get_subcommands().any(|known| known.get_name() == word);
                 if !is_command {
@@ -125,7 +137,8 @@ mod tests {
             ("--color never status", "--color never status"),
             ("-- -x", "search -- -x"),
         ] {
-            let split = |text: &str| std::iter::once("unspool").chain(text.split(' ')).map(OsString::from).collect::<Vec<_>>();
+            let split =
+                |text: &str| std::iter::once("unspool").chain(text.split(' ')).map(OsString::from).collect::<Vec<_>>();
             assert_eq!(with_search(split(given)), split(expected));
         }
     }

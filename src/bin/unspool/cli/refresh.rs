@@ -38,7 +38,10 @@ pub(crate) fn open(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
         return Ok(Fresh { reader, behind: None });
     }
     if before.bytes > CHEAP || !run_index(config, PATIENCE)? {
-        out::note(&format!("the index is {}; answering from it as it is (`unspool index` brings it up to date)", behind(before)));
+        out::note(&format!(
+            "the index is {}; answering from it as it is (`unspool index` brings it up to date)",
+            behind(before)
+        ));
         return Ok(Fresh { reader, behind: Some(before) });
     }
     let reader = config.store.read()?.unwrap_or(reader);
@@ -51,19 +54,31 @@ fn first_time(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
         out::note("there is no index yet; reading all sessions once");
         let status = index_command(config)?.stdout(Stdio::null()).status()?;
         if status.code() == Some(i32::from(out::INTERRUPTED)) {
-            return Err(unspool::error::Error::new(unspool::error::ErrorKind::Interrupted, "interrupted while indexing").into());
+            return Err(unspool::error::Error::new(
+                unspool::error::ErrorKind::Interrupted,
+                "interrupted while indexing",
+            )
+            .into());
         }
     }
     match config.store.read()? {
         Some(reader) => Ok(Fresh { reader, behind: None }),
-        None => Err(unspool::error::Error::new(unspool::error::ErrorKind::Unusable, "there is no index").hint("run `unspool index`").into()),
+        None => Err(unspool::error::Error::new(unspool::error::ErrorKind::Unusable, "there is no index")
+            .hint("run `unspool index`")
+            .into()),
     }
 }
 
 /// Runs `unspool index` beside us; says whether it ended well within the time.
 fn run_index(config: &Config, patience: Duration) -> anyhow::Result<bool> {
     let mut command = index_command(config)?;
-    let mut child = match command.args(["--quiet", "--wait", "0"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn() {
+    let mut child = match command
+        .args(["--quiet", "--wait", "0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+    {
         Ok(child) => child,
         Err(_) => return Ok(false),
     };

@@ -28,6 +28,8 @@ pub(crate) fn run(config: &Config, args: &VerifyArgs) -> anyhow::Result<u8> {
         return Err(Error::new(ErrorKind::Unusable, "there is no index yet").hint("run `unspool index`").into());
     };
     let verdict = verify(&reader, args.deep)?;
-    out::print(config.color, |out| if args.json { render::json::verdict(out, &verdict) } else { config.screen().verdict(out, &verdict) })?;
+    out::print(config.color, |out| {
+        if args.json { render::json::verdict(out, &verdict) } else { config.screen().verdict(out, &verdict) }
+    })?;
     Ok(if verdict.problems.is_empty() { out::OK } else { out::PROBLEMS })
 }

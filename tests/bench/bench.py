@@ -1,0 +1,224 @@
+"""Measures unspool against floors and other engines, one beside the other; run by scripts/bench.
+
+Every figure is a ratio of two things measured in the same run on the same machine, because absolute times say more
+about the machine than about the program. The raw times are kept in tests/bench/runs.
+"""
+
+import argparse
+import json
+import os
+import platform
+import random
+import re
+import resource
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REPO = HERE.parent.parent
+
+
+def main():
+    options = arguments()
+    work = Path(tempfile.mkdtemp(prefix="unspool-bench-"))
+    try:
+        root = options.root or corpus(work, options.size)
+        bench = Bench(options, root, work)
+        rows = bench.all()
+        show(rows, bench.raw)
+        keep(rows, bench.raw, options)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--unspool", required=True, type=Path)
+    parser.add_argument("--floor", required=True, type=Path)
+    parser.add_argument("--size", default="1G")
+    parser.add_argument("--root", type=Path)
+    parser.add_argument("--rounds", default=3, type=int)
+    parser.add_argument("--queries", default=100, type=int)
+    return parser.parse_args()
+
+
+def corpus(work, size):
+    subprocess.run([REPO / "scripts/corpus", work / "corpus", "--size", size], check=True, stdout=subprocess.DEVNULL)
+    return work / "corpus"
+
+
+class Bench:
+    def __init__(self, options, root, work):
+        self.options, self.root, self.work = options, root, work
+        self.index = work / "index"
+        self.raw = {"root": str(options.root or f"corpus {options.size}"), "machine": machine()}
+
+    def all(self):
+        warm(self.root)
+        rows = []
+        rows += self.full_index()
+        rows += self.fts5()
+        rows += self.no_op()
+        rows += self.append()
+        rows += self.search()
+        return rows
+
+    def unspool(self, *args, check=True):
+        command = [self.options.unspool.resolve(), "--root", self.root, "--index-dir", self.index, *args]
+        return timed(command, check=check)
+
+    def full_index(self):
+        runs, floors = [], []
+        for _ in range(self.options.rounds):
+            shutil.rmtree(self.index, ignore_errors=True)
+            runs.append(self.unspool("index", "--quiet", check=False))
+            floor_dir = self.work / "floor"
+            shutil.rmtree(floor_dir, ignore_errors=True)
+            out = subprocess.run([self.options.floor, "tantivy", self.root, floor_dir], check=True, capture_output=True)
+            floors.append(json.loads(out.stdout))
+            shutil.rmtree(floor_dir, ignore_errors=True)
+        source = tree_bytes(self.root / "projects" if (self.root / "projects").is_dir() else self.root)
+        size = tree_bytes(self.index)
+        best = min(runs, key=lambda run: run["cpu"])
+        floor = min(floors, key=lambda run: run["cpu"])
+        self.raw["full"] = {"runs": runs, "floors": floors, "source_bytes": source, "index_bytes": size}
+        cores = os.cpu_count()
+        return [
+            row("full index: CPU / CPU of tantivy alone", best["cpu"] / floor["cpu"], 1.35, 1.15),
+            row("full index: wall × cores / CPU", best["wall"] * cores / best["cpu"], 1.3, 1.1),
+            row("full index: peak memory, MB", max(run["rss_mb"] for run in runs), 300, 200),
+            row("index size / source size", size / source, 0.20, 0.15),
+        ]
+
+    def fts5(self):
+        text = self.work / "text.jsonl"
+        with open(text, "wb") as out:
+            subprocess.run([self.options.floor, "text", self.root], check=True, stdout=out)
+        rows = [json.loads(line) for line in open(text, encoding="utf-8")]
+        text.unlink()
+        database = self.work / "fts5.db"
+        start = time.perf_counter()
+        connection = sqlite3.connect(database)
+        connection.execute("CREATE VIRTUAL TABLE documents USING fts5(session UNINDEXED, kind UNINDEXED, text)")
+        connection.executemany("INSERT INTO documents VALUES (?, ?, ?)", rows)
+        connection.commit()
+        connection.close()
+        seconds = time.perf_counter() - start
+        database.unlink()
+        wall = min(run["wall"] for run in self.raw["full"]["runs"])
+        self.raw["fts5"] = {"wall": seconds}
+        return [row("full index: time / SQLite FTS5 fed the extracted text", wall / seconds, 0.5, 0.25)]
+
+    def no_op(self):
+        runs = [self.unspool("index", "--quiet")["wall"] for _ in range(15)]
+        find = [timed(["find", self.root, "-printf", "%s %T@ %p\\n"])["wall"] for _ in range(15)]
+        self.raw["no_op"] = {"runs": runs, "find": find}
+        return [row("no-op run / find -printf", statistics.median(runs) / statistics.median(find), 3, 1.5)]
+
+    def append(self):
+        """One line more in one file, until it can be found."""
+        if self.options.root:
+            return []
+        target = sorted((self.root / "projects").glob("*/*.jsonl"))[0]
+        walls, reads = [], []
+        for number in range(15):
+            line = json.dumps({"type": "user", "uuid": f"bench-{number}", "message": {"content": f"appended bench{number}x"}})
+            with open(target, "a", encoding="utf-8") as out:
+                out.write(line + "\n")
+            walls.append(self.unspool("index", "--quiet")["wall"])
+            found = self.unspool("search", "--no-refresh", f"bench{number}x", check=False)
+            assert found["code"] == 0, "the appended line was not found"
+        no_op = statistics.median(self.raw["no_op"]["runs"])
+        out = subprocess.run([self.options.floor, "commit", self.root, self.index, "15"], check=True, capture_output=True, text=True)
+        commits = [float(line) for line in out.stdout.split()]
+        self.raw["append"] = {"runs": walls, "commits": commits, "reads": reads}
+        return [row("append a line: (time − no-op) / bare tantivy commit", (statistics.median(walls) - no_op) / statistics.median(commits), 1.5, 1.1)]
+
+    def search(self):
+        queries = self.queries()
+        timed_runs = [self.unspool("search", "--no-refresh", query, check=False)["wall"] for query in queries]
+        fresh = [self.unspool("search", query, check=False)["wall"] for query in queries[:20]]
+        rows = []
+        median = statistics.median(timed_runs)
+        self.raw["search"] = {"queries": queries, "runs": timed_runs, "with_refresh": fresh}
+        if shutil.which("rg"):
+            folder = self.root / "projects" if (self.root / "projects").is_dir() else self.root
+            rg = [timed(["rg", "-i", "--no-ignore", "--hidden", "-c", re.escape(query), folder], check=False)["wall"] for query in queries[:5]]
+            self.raw["search"]["rg"] = rg
+            rows.append(row("cold search / rg -i over the raw files", median / statistics.median(rg), 1 / 40, 1 / 100))
+        no_op = statistics.median(self.raw["no_op"]["runs"])
+        rows.append(row("cold search with refresh / (no-op + 1.2 × without)", statistics.median(fresh) / (no_op + 1.2 * median), 1, None))
+        ordered = sorted(timed_runs)
+        rows.append(row("search: p99 / p50", ordered[int(len(ordered) * 0.99) - 1] / median, 4, 2))
+        return rows
+
+    def queries(self):
+        """Words and identifiers drawn from the text itself, one to three at a time."""
+        rng = random.Random(7)
+        words = set()
+        files = sorted((self.root / "projects").glob("*/*.jsonl")) if (self.root / "projects").is_dir() else sorted(self.root.glob("*/*.jsonl"))
+        for path in rng.sample(files, min(40, len(files))):
+            with open(path, "rb") as file:
+                text = file.read(200_000).decode("utf-8", "replace")
+            found = re.findall(r"\b[A-Za-z_][A-Za-z0-9_]{3,20}\b", text)
+            words.update(rng.sample(found, min(30, len(found))))
+        words = sorted(words)
+        return [" ".join(rng.sample(words, rng.choice([1, 2, 2, 3]))) for _ in range(self.options.queries)]
+
+
+def row(name, value, must, aim):
+    return {"name": name, "value": value, "must": must, "aim": aim}
+
+
+def timed(command, check=True):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - start
+    del before
+    code = os.waitstatus_to_exitcode(status)
+    process.returncode = code
+    if check and code not in (0, 3):
+        raise SystemExit(f"{command} ended with {code}")
+    return {"wall": wall, "cpu": usage.ru_utime + usage.ru_stime, "rss_mb": usage.ru_maxrss / 1024, "code": code}
+
+
+def warm(root):
+    for path in Path(root).rglob("*"):
+        if path.is_file():
+            with open(path, "rb") as file:
+                while file.read(1 << 20):
+                    pass
+
+
+def tree_bytes(root):
+    return sum(path.stat().st_size for path in Path(root).rglob("*") if path.is_file())
+
+
+def machine():
+    return {"cpus": os.cpu_count(), "arch": platform.machine(), "kernel": platform.release()}
+
+
+def show(rows, raw):
+    print(f"{'measured on ' + raw['root']:<58} {'ratio':>8} {'must':>8} {'aim':>8}")
+    for one in rows:
+        limit = lambda number: "" if number is None else f"{number:.3g}"
+        mark = "" if one["value"] <= one["must"] else "  ✗"
+        print(f"{one['name']:<58} {one['value']:>8.3f} {limit(one['must']):>8} {limit(one['aim']):>8}{mark}")
+
+
+def keep(rows, raw, options):
+    runs = HERE / "runs"
+    runs.mkdir(exist_ok=True)
+    name = f"{time.strftime('%Y-%m-%d')}-{platform.machine()}-{os.cpu_count()}cpu-{'root' if options.root else options.size}.json"
+    (runs / name).write_text(json.dumps({"rows": rows, "raw": raw}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

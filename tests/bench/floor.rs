@@ -1,0 +1,141 @@
+//! Floors for `scripts/bench`: how fast a part of the work can be when nothing else is done.
+//!
+//! - `floor tantivy ROOT DIR`  documents of ROOT, made beforehand and held in memory, into an index in DIR
+//! - `floor commit ROOT DIR N` N commits of one document each into that index: one line of seconds for each
+//! - `floor text ROOT`         the text of every document, as JSON Lines, for other search engines
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use unspool::discover::{Root, Source, SourceKind, discover};
+use unspool::document::{Builder, Document, FileState, Place};
+use unspool::event;
+use unspool::index::{FileKey, RunSize, Store, Writer};
+use unspool::lines::Transcript;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["tantivy", root, dir] => tantivy(&roots(root), Path::new(dir)),
+        ["commit", root, dir, count] => commit(&roots(root), Path::new(dir), count.parse()?),
+        ["text", root] => text(&roots(root)),
+        _ => Err("usage: floor tantivy ROOT DIR | commit ROOT DIR N | text ROOT".into()),
+    }
+}
+
+fn roots(root: &str) -> Vec<Root> {
+    vec![Root { path: PathBuf::from(root), required: true }]
+}
+
+/// Times the index alone.
+fn tantivy(roots: &[Root], dir: &Path) -> Result<()> {
+    let made: Vec<(FileKey, Vec<Document>)> = discover(roots)
+        .sources
+        .iter()
+        .map(|source| Ok((FileKey::of(&source.path), documents(source)?)))
+        .collect::<Result<_>>()?;
+    let count: usize = made.iter().map(|(_, documents)| documents.len()).sum();
+    let made: Vec<std::sync::Mutex<Option<(FileKey, Vec<Document>)>>> =
+        made.into_iter().map(|one| std::sync::Mutex::new(Some(one))).collect();
+    let store = Store::new(dir, roots);
+    let (start, cpu) = (Instant::now(), cpu_seconds());
+    let mut writer = store.lock(Duration::from_secs(5))?.write(RunSize::Large)?;
+    feed(&writer, &made)?;
+    writer.commit(true)?;
+    writer.finish()?;
+    report(count, start, cpu)
+}
+
+/// Hands files over from as many threads as there are cores.
+fn feed(writer: &Writer, made: &[std::sync::Mutex<Option<(FileKey, Vec<Document>)>>]) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<()> {
+        while let Some(one) = made.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let taken = one.lock().map_err(|_| "poisoned")?.take();
+            if let Some((key, documents)) = taken {
+                writer.add(key, documents)?;
+            }
+        }
+        Ok(())
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        running.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread panicked")?)
+    })
+}
+
+/// Times bare commits of one document.
+fn commit(roots: &[Root], dir: &Path, count: u32) -> Result<()> {
+    let store = Store::new(dir, roots);
+    for number in 0..count {
+        let locked = store.lock(Duration::from_secs(5))?;
+        let mut writer = locked.write(RunSize::Small)?;
+        let document =
+            Document { text: format!("bare commit {number}"), session: "bare".into(), ..Document::default() };
+        let start = Instant::now();
+        writer.add(FileKey::of(Path::new("bare")), vec![document])?;
+        writer.commit(true)?;
+        writeln!(std::io::stdout(), "{}", start.elapsed().as_secs_f64())?;
+        writer.finish()?;
+    }
+    Ok(())
+}
+
+/// Writes the text of every document.
+fn text(roots: &[Root]) -> Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout());
+    for source in discover(roots).sources {
+        for document in documents(&source)? {
+            serde_json::to_writer(&mut out, &(&document.session, document.kind.name(), &document.text))?;
+            out.write_all(b"\n")?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// Every document of a file, as `unspool index` makes them.
+fn documents(source: &Source) -> Result<Vec<Document>> {
+    let mut transcript = Transcript::open(&source.path)?;
+    let mut builder = Builder::new(source.kind, &source.session, source.agent.as_deref(), FileState::default());
+    let mut made = Vec::new();
+    if source.kind == SourceKind::Spill {
+        let bytes = transcript.read_up_to(0, usize::MAX)?;
+        builder.spilled(0, 0, &String::from_utf8_lossy(&bytes));
+    } else {
+        let mut lines = transcript.lines(0, 0, event::whole_records)?;
+        let mut line_number = 0;
+        while let Some(line) = lines.next()? {
+            line_number += 1;
+            let offset = line.offset;
+            let mut each = |at: usize, reading: event::Reading<'_>| {
+                builder.take(Place { offset: offset + at as u64, line: line_number }, reading)
+            };
+            if source.kind == SourceKind::History {
+                event::read_history_line(line.bytes, &mut each)
+            } else {
+                event::read_line(line.bytes, &mut each)
+            }
+        }
+    }
+    made.append(&mut builder.documents());
+    Ok(made)
+}
+
+fn report(documents: usize, start: Instant, cpu: f64) -> Result<()> {
+    let (wall, cpu) = (start.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    writeln!(std::io::stdout(), r#"{{"documents":{documents},"wall":{wall:.3},"cpu":{cpu:.3}}}"#)?;
+    Ok(())
+}
+
+/// Seconds of processor time this process has used, by the kernel's count.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+    (ticks(11) + ticks(12)) / 100.0
+}
