@@ -2,8 +2,8 @@
 //!
 //! Code and prose share one index, so a word is what people type of it: `parseRetryAfter` is found by `parse`,
 //! `retry`, `after`, by `parseretryafter`, `parse_retry_after` and `parse-retry-after`. An identifier therefore
-//! gives its parts, each at a position of its own, and besides them the whole with its separators removed. Wholes
-//! are never looked for side by side, so they all stand at position 0, which costs no space in the index. Case and accents are folded. Scripts without blanks give overlapping pairs of characters.
+//! gives its parts, each at a position of its own, and besides them the whole with its separators removed and a
+//! mark in front. Wholes are never looked for side by side, so they all stand at position 0, which costs no space. Case and accents are folded. Scripts without blanks give overlapping pairs of characters.
 //! Hashes, ids and other noise are kept whole rather than chopped into crumbs.
 
 use std::ops::Range;
@@ -16,6 +16,9 @@ pub const ANALYSIS_VERSION: u32 = 1;
 
 /// Longer terms are cut here; a query is cut alike, so it still finds them.
 pub const TERM_CAP: usize = 255;
+
+/// What stands in front of a whole identifier, so that it never is the same term as a plain word.
+pub const WHOLE_MARK: char = '=';
 
 /// One term of a text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -127,7 +130,8 @@ impl Analyzer<'_, '_> {
         }
         let starts_upper = bytes[start].is_ascii_uppercase();
         let letters = lower || upper || starts_upper;
-        let simple = !other && !(letters && digit) && !(upper && (lower || !starts_upper));
+        let mixed = (letters && digit) || (upper && (lower || !starts_upper));
+        let simple = !other && !mixed;
         (at, simple)
     }
 
@@ -183,8 +187,11 @@ impl Analyzer<'_, '_> {
 
     fn emit(&mut self, range: Range<usize>, position: usize, whole: bool) {
         self.folded.clear();
+        if whole {
+            self.folded.push(WHOLE_MARK);
+        }
         fold_into(&self.text[range.clone()], &mut self.folded);
-        if !self.folded.is_empty() {
+        if self.folded.len() > usize::from(whole) {
             (self.each)(Term { text: &self.folded, from: range.start, to: range.end, position, whole });
         }
     }
@@ -285,7 +292,8 @@ fn fold_into(text: &str, folded: &mut String) {
             // Taking a Hangul syllable apart would undo what makes it one character.
             '\u{ac00}'..='\u{d7a3}' => folded.push(c),
             c => {
-                folded.extend(std::iter::once(c).nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase))
+                folded
+                    .extend(std::iter::once(c).nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase));
             }
         }
         if folded.len() >= TERM_CAP {
@@ -335,18 +343,18 @@ mod tests {
         for (text, expected) in [
             ("Fix the bug", "0:fix 1:the 2:bug"),
             ("HTTP is UP", "0:http 1:is 2:up"),
-            ("parseRetryAfter", "0:[parseretryafter] 0:parse 1:retry 2:after"),
-            ("retry_after", "0:[retryafter] 0:retry 1:after"),
-            ("retry-after", "0:[retryafter] 0:retry 1:after"),
-            ("RETRY_AFTER", "0:[retryafter] 0:retry 1:after"),
-            ("HTTPResponse2", "0:[httpresponse2] 0:http 1:response 2:2"),
+            ("parseRetryAfter", "0:[=parseretryafter] 0:parse 1:retry 2:after"),
+            ("retry_after", "0:[=retryafter] 0:retry 1:after"),
+            ("retry-after", "0:[=retryafter] 0:retry 1:after"),
+            ("RETRY_AFTER", "0:[=retryafter] 0:retry 1:after"),
+            ("HTTPResponse2", "0:[=httpresponse2] 0:http 1:response 2:2"),
             ("src/auth/token.rs", "0:src 1:auth 2:token 3:rs"),
             ("foo::bar", "0:foo 1:bar"),
-            ("v2.1.38", "0:[v2] 0:v 1:2 2:1 3:38"),
+            ("v2.1.38", "0:[=v2] 0:v 1:2 2:1 3:38"),
             ("E0603", "0:e0603"),
-            ("--dry-run", "0:[dryrun] 0:dry 1:run"),
+            ("--dry-run", "0:[=dryrun] 0:dry 1:run"),
             ("__init__", "0:init"),
-            ("a__b", "0:[ab] 0:a 1:b"),
+            ("a__b", "0:[=ab] 0:a 1:b"),
             ("x - y", "0:x 1:y"),
         ] {
             assert_eq!(show(text), expected, "{text}");
@@ -374,9 +382,9 @@ mod tests {
     fn noise_is_kept_whole() {
         for (text, expected) in [
             ("3f2a9c1", "0:3f2a9c1"),
-            ("550e8400-e29b-41d4", "0:[550e8400e29b41d4] 0:550e8400 1:e29b 2:41d4"),
+            ("550e8400-e29b-41d4", "0:[=550e8400e29b41d4] 0:550e8400 1:e29b 2:41d4"),
             ("aB3dE9fG2hI5jK8lM1", "0:ab3de9fg2hi5jk8lm1"),
-            ("sha256", "0:[sha256] 0:sha 1:256"),
+            ("sha256", "0:[=sha256] 0:sha 1:256"),
         ] {
             assert_eq!(show(text), expected, "{text}");
         }
@@ -392,7 +400,7 @@ mod tests {
             places,
             vec![
                 ("naive".into(), 0..6),
-                ("gettoken".into(), 7..15),
+                ("=gettoken".into(), 7..15),
                 ("get".into(), 7..10),
                 ("token".into(), 10..15),
                 ("日本".into(), 16..22),

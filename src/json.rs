@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// What the walk meets.
 #[derive(Debug, Eq, PartialEq)]
-pub enum Token<'a> {
+pub(crate) enum Token<'a> {
     /// The name of a member; its value comes next.
     Key(Cow<'a, str>),
     /// A string value.
@@ -23,13 +23,13 @@ pub enum Token<'a> {
 
 /// Walks over JSON text.
 #[derive(Debug)]
-pub struct Walk<'a> {
+pub(crate) struct Walk<'a> {
     rest: &'a str,
 }
 
 impl<'a> Walk<'a> {
     /// Begins at the start of the text.
-    pub fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { rest: text }
     }
 
@@ -86,7 +86,7 @@ fn string_length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Resolves the escapes of a JSON string.
-pub fn unescape(raw: &str) -> Cow<'_, str> {
+pub(crate) fn unescape(raw: &str) -> Cow<'_, str> {
     let Some(first) = memchr::memchr(b'\\', raw.as_bytes()) else {
         return Cow::Borrowed(raw);
     };
@@ -148,7 +148,7 @@ fn hex4(text: &str) -> Option<u32> {
 }
 
 /// Gathers every string value of a piece of JSON, in order, one a line.
-pub fn all_text(raw: &str) -> String {
+pub(crate) fn all_text(raw: &str) -> String {
     let mut text = String::new();
     for token in Walk::new(raw) {
         if let Token::Text(value) = token

@@ -2,7 +2,7 @@
 //!
 //! Plain words never are a syntax error. Quotes make a phrase that must be there.
 
-use crate::analysis;
+use crate::analysis::{self, WHOLE_MARK};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The longest query that is answered, in bytes.
@@ -19,7 +19,7 @@ pub struct Query {
     pub chunks: Vec<Chunk>,
     /// What it looks like.
     pub shape: Shape,
-    /// Whether the words must stand in the text just as typed, but for case.
+    /// Whether the words must stand in the text letter by letter.
     pub literal: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Query {
 pub struct Chunk {
     /// The terms that follow one another.
     pub terms: Vec<String>,
-    /// Whole identifiers among them, with their separators removed.
+    /// The same written as one identifier, as the index has it, and as one plain word.
     pub wholes: Vec<String>,
     /// Whether it must be there as it is.
     pub quoted: bool,
@@ -99,7 +99,20 @@ fn chunks_of(piece: &str, quoted: bool) -> Vec<Chunk> {
 fn chunk(text: &str, quoted: bool) -> Option<Chunk> {
     let mut chunk = Chunk { terms: Vec::new(), wholes: Vec::new(), quoted };
     for (term, _, whole) in analysis::terms(text) {
-        if whole { chunk.wholes.push(term) } else { chunk.terms.push(term) }
+        if whole {
+            // In prose the identifier may be written as a plain word.
+            chunk.wholes.push(term.trim_start_matches(WHOLE_MARK).to_string());
+            chunk.wholes.push(term);
+        } else {
+            chunk.terms.push(term);
+        }
+    }
+    if let [word] = chunk.terms.as_slice()
+        && chunk.wholes.is_empty()
+        && word.len() > 3
+    {
+        // A plain word may be an identifier written without its style.
+        chunk.wholes.push(format!("{WHOLE_MARK}{word}"));
     }
     (!chunk.terms.is_empty()).then_some(chunk)
 }
@@ -138,14 +151,14 @@ mod tests {
     #[test]
     fn queries_are_taken_apart() {
         for (text, shown) in [
-            ("oauth retry", "Words oauth retry"),
-            ("parseRetryAfter", "Words parse+retry+after[parseretryafter]"),
+            ("oauth retry", "Words oauth[=oauth] retry[=retry]"),
+            ("parseRetryAfter", "Words parse+retry+after[parseretryafter][=parseretryafter]"),
             ("say \"rate limit\" now", "Words say \"rate+limit\" now"),
-            ("a lone \" quote", "Words a lone quote"),
+            ("a lone \" quote", "Words a lone[=lone] quote[=quote]"),
             ("src/auth/token.rs", "Path src+auth+token+rs"),
             ("token.rs", "Path token+rs"),
-            ("fn main() {", "Code fn main"),
-            ("v2.1.38", "Words v+2+1+38[v2]"),
+            ("fn main() {", "Code fn main[=main]"),
+            ("v2.1.38", "Words v+2+1+38[v2][=v2]"),
         ] {
             assert_eq!(show(text), shown, "{text}");
         }

@@ -169,9 +169,9 @@ fn by_session(ranked: &mut Ranked, request: &Request) -> Vec<(Vec<Found>, usize)
     groups
 }
 
-/// Keeps the hits that hold the text letter by letter, but for case.
+/// Keeps the hits that hold the text letter by letter.
 fn keep_verbatim(reader: &Reader, query: &Query, ranked: &mut Ranked) -> Result<()> {
-    let wanted = query.text.to_lowercase();
+    let wanted = &query.text;
     let mut checked = 0;
     let mut failed = None;
     ranked.retain(|hit| {
@@ -180,7 +180,7 @@ fn keep_verbatim(reader: &Reader, query: &Query, ranked: &mut Ranked) -> Result<
             return true;
         }
         match reader.fetch(hit) {
-            Ok((_, document)) => document.text.to_lowercase().contains(&wanted),
+            Ok((_, document)) => document.text.contains(wanted),
             Err(error) => {
                 failed = Some(error);
                 true

@@ -168,13 +168,12 @@ pub fn prune(store: &Store, wait: Duration) -> Result<Removed> {
     if removed.files.is_empty() {
         return Ok(removed);
     }
-    let mut writer = locked.write(RunSize::Small)?;
+    let writer = locked.write(RunSize::Small)?;
     for file in &removed.files {
         writer.forget_documents(file.key())?;
         writer.forget_checkpoint(file.key())?;
     }
-    writer.commit(true)?;
-    writer.squeeze()?;
+    writer.commit_and_squeeze()?;
     Ok(removed)
 }
 
@@ -207,7 +206,7 @@ pub fn forget(store: &Store, session: &str, wait: Duration) -> Result<Removed> {
     let locked = store.lock(wait)?;
     let reader = store.read()?.ok_or_else(|| Error::new(ErrorKind::Unusable, "there is no index yet"))?;
     let (_, removed) = session_files(&reader, session)?;
-    let mut writer = locked.write(RunSize::Small)?;
+    let writer = locked.write(RunSize::Small)?;
     writer.forget_session(session)?;
     for file in &removed.files {
         writer.forget_documents(file.key())?;
@@ -217,7 +216,6 @@ pub fn forget(store: &Store, session: &str, wait: Duration) -> Result<Removed> {
         history.state.documents -= reader.count_in_session(history.key(), session)?;
         writer.checkpoint(&history, None, true)?;
     }
-    writer.commit(true)?;
-    writer.squeeze()?;
+    writer.commit_and_squeeze()?;
     Ok(removed)
 }

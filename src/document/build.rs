@@ -509,34 +509,35 @@ impl<'s> Builder<'s> {
     }
 
     /// Adds a document, or several for a long text; says whether there was anything to add.
-    fn push(&mut self, place: Place, document: Document, text: &str) -> bool {
+    fn push(&mut self, place: Place, mut document: Document, text: &str) -> bool {
         let is_problem = matches!(document.kind, Kind::Bad | Kind::Oversized);
         if text.trim().is_empty() && !is_problem {
             return false;
         }
-        let session = if document.session.is_empty() && self.kind != SourceKind::History {
-            self.session()
-        } else {
-            document.session.clone()
-        };
-        for (at, piece) in words::pieces(text, TEXT_CAP).into_iter().enumerate() {
-            let first = at == 0;
-            let timestamp = document.timestamp.or(self.state.previous);
-            self.out.push(Document {
-                text: piece.to_string(),
-                offset: place.offset,
-                line: place.line,
-                part: self.part,
-                session: session.clone(),
-                timestamp,
-                input: if first { document.input.clone() } else { None },
-                has_input: first && document.input.is_some(),
-                ..document.clone()
-            });
-            self.part += 1;
-            self.state.documents += 1;
+        if document.session.is_empty() && self.kind != SourceKind::History {
+            document.session = self.session();
+        }
+        (document.offset, document.line) = (place.offset, place.line);
+        document.timestamp = document.timestamp.or(self.state.previous);
+        let pieces = words::pieces(text, TEXT_CAP);
+        if let Some((last, others)) = pieces.split_last() {
+            for piece in others {
+                self.piece(document.clone(), piece);
+                // The arguments go with the first piece.
+                document.input = None;
+            }
+            self.piece(document, last);
         }
         true
+    }
+
+    fn piece(&mut self, mut document: Document, text: &str) {
+        document.text = text.to_string();
+        document.has_input = document.input.is_some();
+        document.part = self.part;
+        self.out.push(document);
+        self.part += 1;
+        self.state.documents += 1;
     }
 }
 

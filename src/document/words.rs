@@ -23,7 +23,7 @@ const PATH_KEYS: [&str; 10] = [
 
 /// What a tool was asked to do.
 #[derive(Debug, Default, PartialEq)]
-pub struct ToolWords {
+pub(super) struct ToolWords {
     /// Every string of the input, one after the other.
     pub text: String,
     /// The files and folders named as such.
@@ -33,7 +33,7 @@ pub struct ToolWords {
 }
 
 /// Reads the words out of a tool's input, whatever its shape.
-pub fn tool_words(input: &str) -> ToolWords {
+pub(super) fn tool_words(input: &str) -> ToolWords {
     let mut words = ToolWords::default();
     let mut key = String::new();
     for token in Walk::new(input) {
@@ -47,7 +47,7 @@ pub fn tool_words(input: &str) -> ToolWords {
 }
 
 /// The words of a call. One without arguments still says that the tool was used.
-pub fn call_text<'w>(tool: &'w str, words: &'w ToolWords) -> &'w str {
+pub(super) fn call_text<'w>(tool: &'w str, words: &'w ToolWords) -> &'w str {
     if words.text.trim().is_empty() { tool } else { &words.text }
 }
 
@@ -67,7 +67,7 @@ impl ToolWords {
 }
 
 /// Cleans the text of a tool's result: no reminders, escape sequences, line numbers or base64.
-pub fn clean_result(text: &str) -> Cow<'_, str> {
+pub(super) fn clean_result(text: &str) -> Cow<'_, str> {
     let text = chain(Cow::Borrowed(text), |text| strip_blocks(text, "system-reminder"));
     let text = chain(text, strip_ansi);
     let text = chain(text, strip_line_numbers);
@@ -75,7 +75,7 @@ pub fn clean_result(text: &str) -> Cow<'_, str> {
 }
 
 /// Cleans what stands in a prompt besides the prompt.
-pub fn clean_prompt(text: &str) -> Cow<'_, str> {
+pub(super) fn clean_prompt(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     for tag in ["system-reminder", "ide_opened_file", "ide_selection"] {
         text = chain(text, |text| strip_blocks(text, tag));
@@ -120,7 +120,7 @@ fn strip_blocks<'a>(text: &'a str, tag: &str) -> Cow<'a, str> {
 }
 
 /// Takes out terminal escape sequences.
-pub fn strip_ansi(text: &str) -> Cow<'_, str> {
+pub(super) fn strip_ansi(text: &str) -> Cow<'_, str> {
     if memchr::memchr(0x1b, text.as_bytes()).is_none() {
         return Cow::Borrowed(text);
     }
@@ -183,7 +183,7 @@ fn after_number(line: &str) -> Option<&str> {
 }
 
 /// Puts a note in place of every long run of base64.
-pub fn fold_base64(text: &str) -> Cow<'_, str> {
+pub(super) fn fold_base64(text: &str) -> Cow<'_, str> {
     if text.len() < BASE64_RUN {
         return Cow::Borrowed(text);
     }
@@ -226,7 +226,7 @@ fn is_base64(run: &[u8]) -> bool {
 }
 
 /// Says what a text between Claude Code's own tags is, and gives what is inside.
-pub fn markup(text: &str) -> Option<(Markup, String)> {
+pub(super) fn markup(text: &str) -> Option<(Markup, String)> {
     let text = text.trim_start();
     let inner = |tag: &str| {
         let from = text.find(&format!("<{tag}>"))? + tag.len() + 2;
@@ -261,7 +261,7 @@ pub fn markup(text: &str) -> Option<(Markup, String)> {
 
 /// What a text between tags is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Markup {
+pub(super) enum Markup {
     /// A slash command or a `!` command the user typed.
     Command,
     /// What such a command printed.
@@ -297,7 +297,7 @@ fn without_tags(text: &str) -> String {
 }
 
 /// Cuts a long text into pieces, at the end of a line where there is one, without copying.
-pub fn pieces(text: &str, most: usize) -> Vec<&str> {
+pub(super) fn pieces(text: &str, most: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while rest.len() > most {

@@ -145,7 +145,11 @@ fn split_records(text: &str, start: usize, parse: Parse, each: &mut dyn FnMut(us
             None => {
                 attempts -= 1;
                 let next = if attempts == 0 { text.len() } else { next_start(text, at) };
-                scraps.push((at, next - at));
+                match scraps.last_mut() {
+                    // What stands between two records is one scrap, however often a record seemed to begin in it.
+                    Some((from, length)) if *from + *length == at => *length += next - at,
+                    _ => scraps.push((at, next - at)),
+                }
                 at = next;
             }
         }

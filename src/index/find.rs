@@ -11,6 +11,7 @@ use tantivy::{DocAddress, DocSet as _, Score, TERMINATED, Term};
 use super::gather::{Gather, Match, Prints, fold};
 use super::reader::Reader;
 use super::schema::session_key;
+use crate::analysis::WHOLE_MARK;
 use crate::document::{Kind, Role};
 use crate::error::Result;
 use crate::query::{Chunk, Query, Shape};
@@ -258,7 +259,9 @@ fn joined_words(query: &Query) -> Vec<String> {
     for length in 2..=4 {
         for window in plain.windows(length) {
             let words: Option<Vec<&str>> = window.iter().copied().collect();
-            joined.extend(words.map(|words| words.concat()).filter(|word| word.len() >= 4));
+            let word = words.map(|words| words.concat()).filter(|word| word.len() >= 4);
+            joined.extend(word.iter().map(|word| format!("{WHOLE_MARK}{word}")));
+            joined.extend(word);
         }
     }
     joined

@@ -23,7 +23,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// The number of the index format; an older program refuses a newer index.
 ///
 /// 1. First format.
-pub const FORMAT_VERSION: u32 = 1;
+pub(super) const FORMAT_VERSION: u32 = 1;
 
 /// The number of the reading: raised when the same transcript would give other documents. Files read by an older
 /// number are read again, a commit at a time, while search goes on.

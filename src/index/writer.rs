@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use tantivy::indexer::UserOperation;
+use tantivy::indexer::{NoMergePolicy, UserOperation};
 use tantivy::{IndexWriter, Term};
 
 use super::budget::Budget;
@@ -181,8 +181,11 @@ impl Writer {
             .map_err(|error| Error::new(ErrorKind::Other, "merging failed").because(error))
     }
 
-    /// Merges all segments into one, so that nothing deleted is left in any file.
-    pub fn squeeze(mut self) -> Result<()> {
+    /// Commits, and merges all segments into one, so that nothing deleted is left in any file.
+    pub fn commit_and_squeeze(mut self) -> Result<()> {
+        // A merge of tantivy's own choice would take segments away from under ours.
+        self.writer.0.set_merge_policy(Box::new(NoMergePolicy));
+        self.commit(true)?;
         let ids = self.writer.0.index().searchable_segment_ids().map_err(|error| self.error(&error))?;
         if !ids.is_empty() {
             self.writer.0.merge(&ids).wait().map_err(|error| self.error(&error))?;

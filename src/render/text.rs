@@ -127,9 +127,9 @@ impl Screen {
             let shown = cut_width(&piece, room);
             room -= shown.width();
             if is_mark {
-                write!(out, "{MARK}{shown}{MARK:#}")?
+                write!(out, "{MARK}{shown}{MARK:#}")?;
             } else {
-                write!(out, "{shown}")?
+                write!(out, "{shown}")?;
             }
             if shown.len() < piece.len() {
                 return write!(out, "…");
@@ -386,7 +386,7 @@ pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

@@ -113,12 +113,12 @@ fn documents(source: &Source) -> Result<Vec<Document>> {
             line_number += 1;
             let offset = line.offset;
             let mut each = |at: usize, reading: event::Reading<'_>| {
-                builder.take(Place { offset: offset + at as u64, line: line_number }, reading)
+                builder.take(Place { offset: offset + at as u64, line: line_number }, reading);
             };
             if source.kind == SourceKind::History {
-                event::read_history_line(line.bytes, &mut each)
+                event::read_history_line(line.bytes, &mut each);
             } else {
-                event::read_line(line.bytes, &mut each)
+                event::read_line(line.bytes, &mut each);
             }
         }
     }

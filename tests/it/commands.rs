@@ -1,1 +1,206 @@
-//! To be written.
+//! What the commands print and how they end, as a user and as a program see it.
+
+use serde_json::Value;
+
+use crate::util::{Env, session, user_line, uuid};
+
+/// A home with two small sessions, indexed.
+fn small() -> Env {
+    let env = Env::new();
+    let first = session(1);
+    env.write(
+        format!("-home-u-x/{first}.jsonl"),
+        [
+            user_line(&first, 1, "why does parseRetryAfter ignore the header?"),
+            user_line(&first, 2, "the pelican is back"),
+            format!(r#"{{"type":"custom-title","customTitle":"Retry-After header","sessionId":"{first}"}}"#) + "\n",
+        ]
+        .concat(),
+    );
+    let second = session(2);
+    env.write(format!("-home-u-x/{second}.jsonl"), user_line(&second, 3, "rename the pelican"));
+    env.index();
+    env
+}
+
+#[test]
+fn index_says_what_it_did() {
+    let env = small();
+    let ran = env.run(&["index"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert!(ran.stdout.starts_with("indexed 2 files (2 unchanged): 0 documents from 0 B in "), "{}", ran.stdout);
+    assert_eq!(env.run(&["index", "--quiet"]).stdout, "");
+    let report = env.index_json();
+    assert_eq!((report["schema"].as_u64(), report["type"].as_str()), (Some(1), Some("index")));
+    assert_eq!(
+        (report["files"].as_u64(), report["unchanged"].as_u64(), report["bytes"].as_u64()),
+        (Some(2), Some(2), Some(0))
+    );
+}
+
+#[test]
+fn search_prints_lines_for_a_pipe() {
+    let env = small();
+    let ran = env.run(&["search", "parse retry after"]);
+    let expected = format!(
+        "{}\t2026-10-01T10:00:01.000Z\tyou\t/home/u/x\twhy does parseRetryAfter ignore the header?\n",
+        session(1)
+    );
+    assert_eq!((ran.code, ran.stdout), (0, expected + &title_line()));
+}
+
+/// The name of the first session is found too.
+fn title_line() -> String {
+    format!("{}\t2026-10-01T10:00:02.000Z\ttitle\t/home/u/x\tRetry-After header\n", session(1))
+}
+
+#[test]
+fn search_prints_everything_as_json() {
+    let env = small();
+    let ran = env.run(&["search", "--json", "header?"]);
+    let lines: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let hit = lines.iter().find(|line| line["kind"] == "prompt").expect("the prompt");
+    let expected = serde_json::json!({
+        "schema": 1, "type": "hit", "uuid": uuid(1), "session_id": session(1), "also_in": [], "agent_id": null,
+        "path": env.claude().join(format!("projects/-home-u-x/{}.jsonl", session(1))), "offset": 0, "line": 1,
+        "timestamp": "2026-10-01T10:00:01.000Z", "role": "human", "kind": "prompt", "tool": null, "files": [],
+        "project": "/home/u/x", "cwd": "/home/u/x", "branch": "main", "model": null, "error": false,
+        "title": "Retry-After header", "source_missing": false, "score": hit["score"],
+        "snippet": {"text": "why does parseRetryAfter ignore the header?", "ranges": [[36, 42]]},
+    });
+    assert_eq!(hit, &expected);
+    let summary = lines.last().expect("a summary");
+    assert_eq!(
+        (summary["type"].as_str(), summary["hits"].as_u64(), summary["sessions"].as_u64()),
+        (Some("summary"), Some(2), Some(1))
+    );
+}
+
+#[test]
+fn words_alone_are_a_search_and_no_hit_is_1() {
+    let env = small();
+    assert_eq!(env.run(&["pelican"]).stdout.lines().count(), 2);
+    let ran = env.run(&["zebra"]);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (1, "", "unspool: nothing found for zebra\n"));
+}
+
+#[test]
+fn literal_text_is_found_just_as_it_is() {
+    let env = small();
+    assert_eq!(env.hits_with(&["-F", "RetryAfter ignore"]).len(), 1);
+    assert_eq!(env.hits_with(&["-F", "retry after ignore"]).len(), 0);
+    assert_eq!(env.hits_with(&["retry after ignore"]).len(), 2);
+}
+
+#[test]
+fn limits_count_sessions_or_messages() {
+    let env = small();
+    assert_eq!(env.hits_with(&["-n", "1", "pelican"]).len(), 1);
+    assert_eq!(env.hits_with(&["--messages", "-n", "1", "pelican"]).len(), 1);
+    assert_eq!(env.hits_with(&["--messages", "-n", "0", "pelican"]).len(), 1);
+    assert_eq!(env.run(&["search", "-n", "-1", "pelican"]).code, 2);
+}
+
+#[test]
+fn search_brings_the_index_up_to_date_first() {
+    let env = small();
+    env.append(format!("-home-u-x/{}.jsonl", session(2)), user_line(&session(2), 9, "a fresh walrus"));
+    assert_eq!(env.count("walrus"), 0, "--no-refresh answers from the index as it is");
+    assert_eq!(env.run(&["search", "walrus"]).code, 0);
+    assert_eq!(env.count("walrus"), 1);
+}
+
+#[test]
+fn the_first_search_makes_the_index() {
+    let env = Env::with_fixtures("home");
+    let ran = env.run(&["search", "parseRetryAfter"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("there is no index yet"), "{}", ran.stderr);
+    assert!(!ran.stdout.is_empty());
+}
+
+#[test]
+fn roots_have_an_index_each() {
+    let env = small();
+    let other = Env::with_fixtures("home");
+    let root = other.claude();
+    let root = root.to_str().expect("UTF-8");
+    assert_eq!(env.run(&["--root", root, "index", "--quiet"]).code & !3, 0);
+    assert_eq!(env.count("pelican"), 2, "the other roots are in another index");
+    assert_eq!(env.run(&["--root", root, "search", "--no-refresh", "pelican"]).code, 1);
+}
+
+#[test]
+fn what_claude_code_deleted_stays_until_pruned() {
+    let env = small();
+    for number in 3..6 {
+        let id = session(number);
+        env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 10 + number, "a filler"));
+    }
+    env.index();
+    std::fs::remove_file(env.file(format!("-home-u-x/{}.jsonl", session(2)))).expect("removed");
+    assert_eq!(env.index_json()["gone"], 1);
+    let hits = env.hits("rename the pelican");
+    let gone: Vec<&Value> = hits.iter().filter(|hit| hit["source_missing"] == true).collect();
+    assert_eq!(gone.len(), 1);
+    assert_eq!(env.run(&["prune"]).code, 2, "nobody to ask");
+    assert!(env.run(&["prune", "--dry-run"]).stdout.contains("1 file with 1 document would be removed"));
+    assert_eq!(env.run(&["prune", "--yes"]).code, 0);
+    assert_eq!(env.hits("rename").len(), 0);
+    env.heal();
+}
+
+#[test]
+fn a_forgotten_session_is_gone_from_every_byte_and_stays_away() {
+    let env = small();
+    env.append(format!("-home-u-x/{}.jsonl", session(1)), user_line(&session(1), 20, "my secret is hunter2token"));
+    env.index();
+    assert_eq!(env.count("hunter2token"), 1);
+    assert_eq!(env.run(&["forget", "--yes", &session(1)]).code, 0);
+    for file in walk(&env.index_dir()) {
+        let bytes = std::fs::read(&file).expect("read");
+        assert!(!bytes.windows(7).any(|word| word == b"hunter2"), "{}", file.display());
+    }
+    env.append(format!("-home-u-x/{}.jsonl", session(1)), user_line(&session(1), 21, "and again hunter2token"));
+    env.heal();
+    let ran = env.run(&["index", "--rebuild"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(env.count("hunter2token"), 0);
+    assert_eq!(env.count("pelican"), 1);
+    env.heal();
+}
+
+fn walk(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(dir).expect("listed").map(|entry| entry.expect("entry").path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn no_escape_sequence_reaches_the_reader() {
+    let env = Env::new();
+    let id = session(1);
+    let nasty = "walrus \u{1b}]52;c;aGk=\u{7} \u{9b}31m \u{202e}desrever\u{202c} \u{e0041} tail";
+    env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, nasty));
+    env.index();
+    for args in [&["search", "walrus"][..], &["search", "--json", "walrus"], &["search", "\u{1b}[31mnothing"]] {
+        let ran = env.run(args);
+        let printed = ran.stdout + &ran.stderr;
+        let bad = printed.chars().find(|c| unspool::untrusted::is_dangerous(*c));
+        assert_eq!(bad, None, "{args:?}: {printed:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let env = small();
+    let script = format!("set -o pipefail; {} pelican | head -c 1 >/dev/null", env!("CARGO_BIN_EXE_unspool"));
+    let mut command = std::process::Command::new("bash");
+    command
+        .args(["-c", &script])
+        .env_clear()
+        .env("HOME", env.path().join("home"))
+        .env("UNSPOOL_INDEX_DIR", env.index_dir());
+    let output = command.env("PATH", "/usr/bin:/bin").output().expect("ran");
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

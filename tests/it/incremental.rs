@@ -62,6 +62,7 @@ proptest! {
 }
 
 /// A short run by default; a long one with UNSPOOL_LONG=1.
+#[expect(clippy::disallowed_methods, reason = "a switch for whoever runs the tests")]
 fn cases() -> u32 {
     if std::env::var_os("UNSPOOL_LONG").is_some() { 2000 } else { 24 }
 }

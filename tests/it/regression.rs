@@ -1,1 +1,36 @@
-//! To be written.
+//! One test for each bug, named after it.
+
+use crate::util::{Env, session, user_line};
+
+/// A record indexed before its newline came, then another on the same line: line numbers and checksum must not
+/// depend on when it was read.
+#[test]
+fn record_glued_behind_an_unterminated_one() {
+    let env = Env::new();
+    let id = session(1);
+    let name = format!("-home-u-x/{id}.jsonl");
+    env.write(&name, user_line(&id, 1, "first ocelot").trim_end());
+    env.index();
+    assert_eq!(env.count("ocelot"), 1);
+    env.append(&name, user_line(&id, 2, "second ocelot") + &user_line(&id, 3, "third ocelot"));
+    env.heal();
+    let mut lines: Vec<u64> = env.hits("ocelot").iter().filter_map(|hit| hit["line"].as_u64()).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [1, 1, 2]);
+}
+
+/// The name of a session stands at line 0 of its file and must not be mistaken for the first line.
+#[test]
+fn title_and_first_line_keep_their_order_when_taken_over() {
+    let env = Env::new();
+    let id = session(1);
+    let title = format!(r#"{{"type":"custom-title","customTitle":"Marmot","sessionId":"{id}"}}"#) + "\n";
+    env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, "a marmot") + &title);
+    let other = session(2);
+    env.write(format!("-home-u-x/{other}.jsonl"), user_line(&other, 2, "stays"));
+    env.index();
+    std::fs::remove_file(env.file(format!("-home-u-x/{id}.jsonl"))).expect("removed");
+    assert_eq!(env.run(&["index", "--rebuild"]).code, 0);
+    assert_eq!(env.hits("marmot").len(), 2);
+    env.heal();
+}

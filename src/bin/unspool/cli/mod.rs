@@ -102,7 +102,7 @@ fn with_search(mut args: Vec<OsString>) -> Vec<OsString> {
                     || option.starts_with("--index-dir=")
                     || option.starts_with("--color=") =>
             {
-                at += 1
+                at += 1;
             }
             word => {
                 let is_command = word == "help" || command.get_subcommands().any(|known| known.get_name() == word);

@@ -72,16 +72,8 @@ fn first_time(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
 /// Runs `unspool index` beside us; says whether it ended well within the time.
 fn run_index(config: &Config, patience: Duration) -> anyhow::Result<bool> {
     let mut command = index_command(config)?;
-    let mut child = match command
-        .args(["--quiet", "--wait", "0"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-    {
-        Ok(child) => child,
-        Err(_) => return Ok(false),
-    };
+    command.args(["--quiet", "--wait", "0"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return Ok(false) };
     let deadline = Instant::now() + patience;
     let mut pause = Duration::from_millis(1);
     loop {

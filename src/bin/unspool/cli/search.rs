@@ -25,7 +25,7 @@ pub(crate) struct SearchArgs {
     #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
 
-    /// Take the query as plain text to be found just as it is, but for case
+    /// Take the query as plain text, to be found letter by letter
     #[arg(long, short = 'F')]
     fixed_strings: bool,
 
