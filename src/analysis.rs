@@ -20,6 +20,9 @@ pub const TERM_CAP: usize = 255;
 /// What stands in front of a whole identifier, so that it never is the same term as a plain word.
 pub const WHOLE_MARK: char = '=';
 
+/// More underscores in a row than this do not hold an identifier together.
+const JOINER_RUN: usize = 8;
+
 /// One term of a text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Term<'a> {
@@ -51,6 +54,8 @@ pub fn analyze(text: &str, each: &mut dyn FnMut(Term<'_>)) {
             analyzer.pairs(at)
         } else if is_word(c) {
             analyzer.chunk(at)
+        } else if is_pictograph(c) {
+            analyzer.single(at, c)
         } else {
             at + c.len_utf8()
         };
@@ -140,7 +145,7 @@ impl Analyzer<'_, '_> {
         let rest = &self.text.as_bytes()[at + 1..];
         match (self.text.as_bytes()[at], rest.first()) {
             (b'_', Some(b'_')) => {
-                rest.iter().find(|byte| **byte != b'_').is_some_and(|byte| byte.is_ascii_alphanumeric())
+                rest.iter().take(JOINER_RUN).find(|byte| **byte != b'_').is_some_and(u8::is_ascii_alphanumeric)
             }
             (_, Some(byte)) if byte.is_ascii() => byte.is_ascii_alphanumeric(),
             (_, Some(_)) => is_word(char_at(self.text, at + 1)) && !is_unspaced(char_at(self.text, at + 1)),
@@ -158,6 +163,14 @@ impl Analyzer<'_, '_> {
                 split_segment(self.text, segment, &mut self.parts);
             }
         }
+    }
+
+    /// Takes a character that is a word by itself.
+    fn single(&mut self, at: usize, c: char) -> usize {
+        let end = at + c.len_utf8();
+        self.emit(at..end, self.position, false);
+        self.position += 1;
+        end
     }
 
     /// Takes a run of a script without blanks: each pair of neighbours is a term.
@@ -315,6 +328,11 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || is_combining_mark(c)
 }
 
+/// Says whether a character is an emoji or the like.
+fn is_pictograph(c: char) -> bool {
+    matches!(c, '\u{2600}'..='\u{27bf}' | '\u{1f300}'..='\u{1faff}')
+}
+
 /// Says whether a character belongs to a script that puts no blanks between words.
 pub fn is_unspaced(c: char) -> bool {
     matches!(c,
@@ -373,6 +391,7 @@ mod tests {
             ("한국어 테스트", "0:한국 1:국어 2:테스 3:스트"),
             ("ガギ", "0:カキ"),
             ("か\u{3099}き", "0:かき"),
+            ("ship it 🚀🎉", "0:ship 1:it 2:🚀 3:🎉"),
         ] {
             assert_eq!(show(text), expected, "{text}");
         }

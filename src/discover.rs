@@ -122,7 +122,7 @@ impl Scan {
         let entries = match fs_err::read_dir(&projects) {
             Ok(entries) => entries,
             Err(error) => {
-                self.cannot_list_root(root, projects, &error);
+                self.cannot_list_root(root, &error);
                 return Vec::new();
             }
         };
@@ -138,13 +138,14 @@ impl Scan {
         folders
     }
 
-    fn cannot_list_root(&mut self, root: &Root, projects: PathBuf, error: &io::Error) {
+    fn cannot_list_root(&mut self, root: &Root, error: &io::Error) {
         let missing = error.kind() == io::ErrorKind::NotFound;
         if root.required || !missing {
             let reason = if missing { "source root is missing" } else { "source root cannot be read" };
             self.problems.push(Problem::with_path(&root.path, reason));
         }
-        self.unlisted.push(projects);
+        // Not only the projects: the history beside them is just as unknown.
+        self.unlisted.push(root.path.clone());
     }
 
     /// Keeps one name of a file that has several (hard links), the first in path order.

@@ -66,6 +66,11 @@ impl Error {
         self
     }
 
+    /// Returns what the system called it, where the system was the cause.
+    pub fn io_kind(&self) -> Option<io::ErrorKind> {
+        self.source.as_ref()?.downcast_ref::<io::Error>().map(io::Error::kind)
+    }
+
     /// Returns what the user can do about it, if anything is known.
     pub fn hint_text(&self) -> Option<&str> {
         self.hint.as_deref()

@@ -315,7 +315,8 @@ fn title_of(reader: &Reader, session: &str, file: &Checkpoint) -> Result<String>
         return Ok(title.to_string());
     }
     let by_leaf = reader.titles_by_leaf(session)?.pop();
-    Ok(by_leaf.or_else(|| state.first_prompt.clone()).unwrap_or_default())
+    let stand_ins = [&state.first_prompt, &state.first_command, &state.summary];
+    Ok(by_leaf.or_else(|| stand_ins.into_iter().flatten().next().cloned()).unwrap_or_default())
 }
 
 fn one_line_of(text: &str) -> Untrusted {

@@ -16,6 +16,10 @@ const PASSED_KEPT: usize = 16;
 const CALLS_KEPT: usize = 256;
 /// Longer arguments are kept as text only: together with all their copies they would not fit the memory bound.
 const INPUT_KEPT: usize = 1 << 20;
+/// Texts longer than this are cleaned piece by piece.
+const HUGE: usize = 4 << 20;
+/// More files than this are found by their words only.
+const FILES_KEPT: usize = 1000;
 /// How much of a prompt is kept to name a session after.
 const PROMPT_KEPT: usize = 200;
 
@@ -125,6 +129,7 @@ impl<'s> Builder<'s> {
 
     fn event(&mut self, place: Place, mut event: Event<'_>) {
         self.learn(&event);
+        self.unknown_keys(place, &mut event);
         let body = std::mem::take(&mut event.body);
         match body {
             Body::User { blocks, origin, meta, compact, .. } => {
@@ -159,6 +164,7 @@ impl<'s> Builder<'s> {
             }
             Body::Title { by, text } => self.named(by, &text),
             Body::Summary { text, leaf } => {
+                self.state.summary = Some(beginning(&text));
                 let base = Document {
                     role: Role::Assistant,
                     kind: Kind::Title,
@@ -178,7 +184,7 @@ impl<'s> Builder<'s> {
             }
             Body::Snapshot { files } if !files.is_empty() => {
                 let text = files.join("\n");
-                let files = files.iter().map(|file| self.normal(file)).collect();
+                let files = files.iter().take(FILES_KEPT).map(|file| self.normal(file)).collect();
                 self.push(place, Document { kind: Kind::Snapshot, files, ..self.base(&event) }, &text);
             }
             Body::Snapshot { .. } => self.pass(&event, "file-history-snapshot"),
@@ -194,6 +200,15 @@ impl<'s> Builder<'s> {
                 let tool = Some(kind.into_owned()).filter(|kind| !kind.is_empty());
                 self.push(place, Document { kind: Kind::Unknown, tool, ..self.base(&event) }, &text);
             }
+        }
+    }
+
+    /// Keeps the words under keys nobody knew, apart from the message itself.
+    fn unknown_keys(&mut self, place: Place, event: &mut Event<'_>) {
+        let words = std::mem::take(&mut event.unknown);
+        if !words.is_empty() {
+            self.state.unknown += 1;
+            self.push(place, Document { kind: Kind::Unknown, ..self.base(event) }, &words);
         }
     }
 
@@ -264,8 +279,12 @@ impl<'s> Builder<'s> {
 
     fn user(&mut self, place: Place, event: &Event<'_>, blocks: Vec<Block<'_>>, speaker: &Speaker<'_>) {
         let mut made = false;
-        for block in blocks {
+        for block in joined(blocks) {
             made |= match block {
+                // Cleaning copies; a huge text is cleaned piece by piece, so that it is never there three times.
+                Block::Text(text) if text.len() > HUGE => words::pieces(&text, TEXT_CAP)
+                    .into_iter()
+                    .fold(false, |made, piece| self.user_text(place, event, piece, speaker) | made),
                 Block::Text(text) => self.user_text(place, event, &text, speaker),
                 other => self.block(place, event, &self.base(event), other),
             };
@@ -286,6 +305,9 @@ impl<'s> Builder<'s> {
         let mut document = Document { role, kind, ..self.base(event) };
         if kind == Kind::Prompt {
             self.note_prompt(&mut document, &words);
+        }
+        if kind == Kind::Command && self.state.first_command.is_none() {
+            self.state.first_command = Some(beginning(&words));
         }
         self.push(place, document, &words)
     }
@@ -343,7 +365,7 @@ impl<'s> Builder<'s> {
 
     fn assistant(&mut self, place: Place, event: &Event<'_>, base: &Document, blocks: Vec<Block<'_>>) {
         let mut made = false;
-        for block in blocks {
+        for block in joined(blocks) {
             made |= match block {
                 Block::Text(text) => {
                     self.state.answers += 1;
@@ -400,7 +422,7 @@ impl<'s> Builder<'s> {
         self.state.tool_uses += 1;
         let words = words::tool_words(input);
         let cwd = event.cwd.as_deref().or(self.state.cwd.as_deref());
-        let files: Vec<String> = words.files.iter().map(|file| normal_path(file, cwd)).collect();
+        let files: Vec<String> = words.files.iter().take(FILES_KEPT).map(|file| normal_path(file, cwd)).collect();
         self.state.calls.push_back((id.to_string(), name.to_string(), files.clone()));
         if self.state.calls.len() > CALLS_KEPT {
             self.state.calls.pop_front();
@@ -410,7 +432,7 @@ impl<'s> Builder<'s> {
             kind: Kind::ToolUse,
             tool: Some(name.to_string()),
             tool_use: Some(id.to_string()),
-            input: Some(input).filter(|input| input.len() <= INPUT_KEPT).map(str::to_string),
+            input: Some(words::fold_base64(input)).filter(|input| input.len() <= INPUT_KEPT).map(Cow::into_owned),
             twin: words.prompt.as_deref().map(|prompt| twin(&base.session, prompt)),
             files,
             ..base.clone()
@@ -450,7 +472,7 @@ impl<'s> Builder<'s> {
             Kind::Prompt => Kind::Queued,
             other => other,
         };
-        let mut document = Document { role, kind, echo: event.uuid.is_none(), ..self.base(event) };
+        let mut document = Document { role, kind, echo: true, ..self.base(event) };
         if is_history {
             document.session = event.session.as_ref().map(ToString::to_string).unwrap_or_default();
             if self.forgotten.is_some_and(|forgotten| forgotten.contains(&document.session)) {
@@ -517,6 +539,7 @@ impl<'s> Builder<'s> {
         if document.session.is_empty() && self.kind != SourceKind::History {
             document.session = self.session();
         }
+        let text = &words::fold_base64(text);
         (document.offset, document.line) = (place.offset, place.line);
         document.timestamp = document.timestamp.or(self.state.previous);
         let pieces = words::pieces(text, TEXT_CAP);
@@ -539,6 +562,22 @@ impl<'s> Builder<'s> {
         self.part += 1;
         self.state.documents += 1;
     }
+}
+
+/// Joins blocks of words that follow one another: they are one answer.
+fn joined(blocks: Vec<Block<'_>>) -> Vec<Block<'_>> {
+    let mut joined: Vec<Block<'_>> = Vec::with_capacity(blocks.len().min(16));
+    for block in blocks {
+        match (joined.last_mut(), block) {
+            (Some(Block::Text(before)), Block::Text(text)) => {
+                let before = before.to_mut();
+                before.push('\n');
+                before.push_str(&text);
+            }
+            (_, block) => joined.push(block),
+        }
+    }
+    joined
 }
 
 /// What a user line says about who sent it.

@@ -270,6 +270,10 @@ pub struct FileState {
     pub last_prompt: Option<String>,
     /// The first prompt.
     pub first_prompt: Option<String>,
+    /// The first command, where there is no prompt.
+    pub first_command: Option<String>,
+    /// A name for some session that stands in this file.
+    pub summary: Option<String>,
     /// What a subagent was sent to do.
     pub description: Option<String>,
     /// The type of a subagent.

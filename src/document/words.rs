@@ -54,7 +54,7 @@ pub(super) fn call_text<'w>(tool: &'w str, words: &'w ToolWords) -> &'w str {
 impl ToolWords {
     fn take(&mut self, key: &str, value: &str) {
         if PATH_KEYS.contains(&key) || (key == "files" && value.contains(['/', '\\', '.'])) {
-            self.files.push(value.strip_prefix("file://").unwrap_or(value).to_string());
+            self.files.push(value.strip_prefix("file://").map_or_else(|| value.to_string(), percent_decoded));
         }
         if key == "prompt" {
             self.prompt = Some(value.to_string());
@@ -64,6 +64,26 @@ impl ToolWords {
         }
         self.text.push_str(&fold_base64(value));
     }
+}
+
+/// Resolves the `%3A` and the like of an address.
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let code = after.get(..2).and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        match code.filter(|_| *first == b'%') {
+            Some(code) => {
+                bytes.push(code);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Cleans the text of a tool's result: no reminders, escape sequences, line numbers or base64.
@@ -272,6 +292,9 @@ pub(super) enum Markup {
     Machine,
 }
 
+/// Longer ones are no tags.
+const TAG_CAP: usize = 400;
+
 /// Puts a blank in place of each `<tag>` and `</tag>` of lower-case letters.
 fn without_tags(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
@@ -280,7 +303,8 @@ fn without_tags(text: &str) -> String {
         kept.push_str(&rest[..at]);
         let tag = rest[at + 1..].strip_prefix('/').unwrap_or(&rest[at + 1..]);
         let name = tag.len() - tag.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == '-').len();
-        let end = tag.find('>').filter(|end| name > 0 && *end < 400 && !tag[..*end].contains('<'));
+        let near = &tag[..tag.floor_char_boundary(TAG_CAP)];
+        let end = near.find(['>', '<']).filter(|end| name > 0 && near.as_bytes()[*end] == b'>');
         match end {
             Some(end) => {
                 kept.push(' ');
@@ -316,7 +340,10 @@ pub(super) fn pieces(text: &str, most: usize) -> Vec<&str> {
 
 /// Gives a path one spelling: forward slashes, small drive letter, no `.` and `..`, absolute where `cwd` is known.
 pub fn normal_path(path: &str, cwd: Option<&str>) -> String {
-    let path = forward(path.trim());
+    let path = path.trim();
+    // An address of a Windows file has a slash before its drive.
+    let is_drive = |path: &str| path.as_bytes().get(1) == Some(&b':');
+    let path = forward(path.strip_prefix('/').filter(|rest| is_drive(rest)).unwrap_or(path));
     let is_absolute = path.starts_with(['/', '~']) || path.as_bytes().get(1) == Some(&b':');
     let whole = match cwd {
         Some(cwd) if !is_absolute => format!("{}/{path}", forward(cwd)),

@@ -41,64 +41,68 @@ pub(super) fn climb(bytes: &[u8], parse: Parse, each: &mut dyn FnMut(usize, Read
     {
         return each(start, Reading::Event(Box::new(event)));
     }
-    let lossy = String::from_utf8_lossy(body);
-    let paired = replace_lone_surrogates(&lossy);
-    let repaired = blank_control_bytes(&paired);
+    // All repairs keep the length, so that one copy is enough and places stay right.
+    let mut repaired = String::from_utf8_lossy(body).into_owned().into_bytes();
+    replace_lone_surrogates(&mut repaired);
+    blank_control_bytes(&mut repaired);
+    tame_scalars(&mut repaired);
+    let repaired = String::from_utf8(repaired).unwrap_or_default();
     if !split_records(&repaired, start, parse, each) {
-        each(start, Reading::Bad { reason: reason_of(&repaired, parse), text: Cow::Borrowed(&lossy) });
+        each(start, Reading::Bad { reason: reason_of(&repaired, parse), text: Cow::Borrowed(&repaired) });
     }
 }
 
 /// Length of the whole records at the start of an unterminated line; what follows them may still be being written.
 pub fn whole_records(bytes: &[u8]) -> usize {
-    let mut records = serde_json::Deserializer::from_slice(bytes).into_iter::<serde::de::IgnoredAny>();
+    let start = padding(bytes);
+    let body = &bytes[start..];
+    let mut records = serde_json::Deserializer::from_slice(body).into_iter::<serde::de::IgnoredAny>();
     let mut whole = 0;
-    while bytes[whole..].trim_ascii_start().first() == Some(&b'{') && matches!(records.next(), Some(Ok(_))) {
+    while body[whole..].trim_ascii_start().first() == Some(&b'{') && matches!(records.next(), Some(Ok(_))) {
         whole = records.byte_offset();
     }
-    whole
+    if whole == 0 { 0 } else { start + whole }
 }
 
-/// Takes white space, a byte-order mark and NUL blocks off both ends; a NUL block is reported.
+/// Takes white space, a byte-order mark and NUL blocks off both ends; NUL blocks, there or inside, are reported.
 fn strip_ends<'a>(bytes: &'a [u8], each: &mut dyn FnMut(usize, Reading<'_>)) -> (usize, &'a [u8]) {
-    let body = trim(bytes);
-    let start = bytes.len() - bytes.trim_ascii_start().len();
-    let skipped = body.as_ptr() as usize - bytes.as_ptr() as usize;
-    let nuls = memchr::memchr_iter(0, bytes).count() - memchr::memchr_iter(0, body).count();
-    if nuls > 0 {
-        let reason = format!("{nuls} NUL bytes, as a power cut leaves them");
-        each(start, Reading::Bad { reason, text: Cow::Borrowed("") });
+    let start = padding(bytes);
+    let body = &bytes[start..];
+    let end = body.iter().rposition(|byte| !is_padding(*byte)).map_or(0, |at| at + 1);
+    let body = &body[..end];
+    let outside = memchr::memchr_iter(0, bytes).count() - memchr::memchr_iter(0, body).count();
+    let inside = body.split(|byte| *byte != 0).map(<[u8]>::len).filter(|run| *run >= NUL_BLOCK).sum::<usize>();
+    if outside + inside > 0 {
+        let reason = format!("{} NUL bytes, as a power cut leaves them", outside + inside);
+        each(bytes.len() - bytes.trim_ascii_start().len(), Reading::Bad { reason, text: Cow::Borrowed("") });
     }
-    (skipped, body)
+    (start, body)
 }
 
-fn trim(bytes: &[u8]) -> &[u8] {
-    let is_padding = |b: &u8| b.is_ascii_whitespace() || *b == 0;
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let first = bytes.iter().position(|b| !is_padding(b)).unwrap_or(bytes.len());
-    let last = bytes.iter().rposition(|b| !is_padding(b)).map_or(first, |at| at + 1);
-    &bytes[first..last]
+/// Fewer NULs than this inside a line are somebody's text, not a torn block.
+const NUL_BLOCK: usize = 16;
+
+/// How much at the start of a line is no text.
+fn padding(bytes: &[u8]) -> usize {
+    let mark = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    mark + bytes[mark..].iter().position(|byte| !is_padding(*byte)).unwrap_or(bytes.len() - mark)
+}
+
+fn is_padding(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == 0
 }
 
 /// Replaces escapes of one half of a surrogate pair, which no string can hold.
-fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
-    if memchr::memmem::find(text.as_bytes(), b"\\u").is_none() {
-        return Cow::Borrowed(text);
+fn replace_lone_surrogates(text: &mut [u8]) {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &text[at..]) {
+        at += found;
+        let length = escape_length(&text[at..]);
+        if length == 6 && half(&text[at..]).is_some_and(|code| (0xd800..0xe000).contains(&code)) {
+            text[at..at + 6].copy_from_slice(b"\\ufffd");
+        }
+        at += length;
     }
-    let mut mended = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        mended.push_str(&rest[..at]);
-        let length = escape_length(&rest.as_bytes()[at..]);
-        let (escape, after) = match rest.get(at..at + length) {
-            Some(escape) => (escape, &rest[at + length..]),
-            None => (&rest[at..=at], &rest[at + 1..]),
-        };
-        mended.push_str(if is_lone(escape) { "\\ufffd" } else { escape });
-        rest = after;
-    }
-    mended.push_str(rest);
-    Cow::Owned(mended)
 }
 
 /// Length of the escape at the start: a pair of surrogates is one escape.
@@ -116,17 +120,43 @@ fn half(bytes: &[u8]) -> Option<u32> {
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-fn is_lone(escape: &str) -> bool {
-    escape.len() == 6 && half(escape.as_bytes()).is_some_and(|code| (0xd800..0xe000).contains(&code))
+/// Puts a blank for each raw control byte, which JSON does not allow inside strings.
+fn blank_control_bytes(text: &mut [u8]) {
+    text.iter_mut().filter(|byte| **byte < 0x20 || **byte == 0x7f).for_each(|byte| *byte = b' ');
 }
 
-/// Puts a blank for each raw control byte, which JSON does not allow inside strings.
-fn blank_control_bytes(text: &str) -> Cow<'_, str> {
-    if text.bytes().any(|b| b < 0x20 || b == 0x7f) {
-        Cow::Owned(text.chars().map(|c| if (c as u32) < 0x20 || c as u32 == 0x7f { ' ' } else { c }).collect())
-    } else {
-        Cow::Borrowed(text)
+/// Puts 0 for every number that no machine number can hold, and for `NaN` and `Infinity`, which JSON does not have.
+fn tame_scalars(text: &mut [u8]) {
+    let mut at = 0;
+    while at < text.len() {
+        match text[at] {
+            b'"' => at += string_length(&text[at..]),
+            b'-' | b'0'..=b'9' | b'N' | b'I' => {
+                let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b':');
+                let length = text[at..].iter().position(ends).unwrap_or(text.len() - at);
+                let number = std::str::from_utf8(&text[at..at + length]).ok().and_then(|word| word.parse::<f64>().ok());
+                if number.is_some_and(|number| !number.is_finite()) {
+                    text[at..at + length].fill(b' ');
+                    text[at] = b'0';
+                }
+                at += length.max(1);
+            }
+            _ => at += 1,
+        }
     }
+}
+
+/// Length of the string at the start, quotes included; to the end of the text if it does not end.
+fn string_length(text: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if text[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    text.len()
 }
 
 /// Reads the records that stand one after the other on the line, passing over what is none in between.

@@ -39,6 +39,8 @@ pub struct Event<'a> {
     pub copy_of: Option<(Cow<'a, str>, Cow<'a, str>)>,
     /// What the line holds.
     pub body: Body<'a>,
+    /// Words under keys that nobody knew when this was written.
+    pub unknown: String,
 }
 
 /// What a line holds.
@@ -247,6 +249,7 @@ pub fn read_agent_meta(bytes: &[u8]) -> Option<AgentDescription> {
 fn parse_entry(text: &str) -> serde_json::Result<Event<'_>> {
     let mut entry: Entry<'_> = serde_json::from_str(only_object(text)?)?;
     let fork = std::mem::take(&mut entry.forked_from);
+    let unknown = unknown_words(&mut entry);
     Ok(Event {
         uuid: entry.uuid.0.take(),
         parent: entry.parent.0.take().or(entry.logical_parent.0.take()),
@@ -260,7 +263,18 @@ fn parse_entry(text: &str) -> serde_json::Result<Event<'_>> {
         sidechain: entry.sidechain.0,
         copy_of: fork.session.0.zip(fork.message.0),
         body: body_of(entry, text),
+        unknown,
     })
+}
+
+/// The words under unknown keys of a line and of its message. A line of unknown type gives all its words anyway.
+fn unknown_words(entry: &mut Entry<'_>) -> String {
+    if !matches!(entry.kind.0.as_deref(), Some("user" | "assistant" | "system" | "attachment")) {
+        return String::new();
+    }
+    let extra = std::mem::take(&mut entry.extra);
+    let parts = extra.into_iter().chain(std::mem::take(&mut entry.message.extra)).map(json::all_text);
+    parts.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// Lets only objects through: every other JSON value is no record.
@@ -283,6 +297,7 @@ fn body_of<'a>(entry: Entry<'a>, line: &'a str) -> Body<'a> {
         "last-prompt" => title(TitleBy::LastPrompt, entry.last_prompt),
         "summary" => Body::Summary { text: entry.summary.0.unwrap_or_default(), leaf: entry.leaf.0 },
         "pr-link" => link(&entry),
+        "frame-link" => frame_link(entry),
         "file-history-snapshot" => Body::Snapshot { files: snapshot_files(entry.snapshot.0) },
         "file-history-delta" => {
             Body::Snapshot { files: entry.tracking_path.0.map(Cow::into_owned).into_iter().collect() }
@@ -376,8 +391,12 @@ fn attachment<'a>(entry: &Entry<'a>) -> Body<'a> {
         return Body::Silent(Cow::Owned(format!("attachment/{kind}")));
     }
     if kind == "queued_command" {
+        let text = found.prompt.0.map(text_of_value).unwrap_or_default();
+        if found.mode.0.as_deref() == Some("bash") {
+            return Body::Queued { text: Cow::Owned(format!("<bash-input>{text}</bash-input>")), origin: None };
+        }
         let origin = found.origin.kind.0.or(found.mode.0.filter(|mode| mode != "prompt"));
-        return Body::Queued { text: found.prompt.0.map(text_of_value).unwrap_or_default(), origin };
+        return Body::Queued { text, origin };
     }
     Body::Attachment {
         text: words_of(raw, &["type", "toolUseID", "hookEvent"]),
@@ -403,6 +422,12 @@ fn link<'a>(entry: &Entry<'a>) -> Body<'a> {
     let repository = entry.pr_repository.0.as_deref().unwrap_or_default();
     let text = format!("pull request #{} {repository}", entry.pr_number.0);
     Body::Link { url: entry.pr_url.0.clone().unwrap_or_default(), text }
+}
+
+fn frame_link(entry: Entry<'_>) -> Body<'_> {
+    let title = entry.title.0.unwrap_or_default();
+    let text = format!("{title} {}", entry.path.0.unwrap_or_default());
+    Body::Link { url: entry.artifact_url.0.or(entry.url.0).unwrap_or_default(), text }
 }
 
 /// The keys of `trackedFileBackups`, which are the names of the files.
@@ -464,7 +489,7 @@ fn blocks_of(content: RawContent<'_>) -> Vec<Block<'_>> {
     match content {
         RawContent::Nothing => Vec::new(),
         RawContent::Text(text) => vec![Block::Text(text)],
-        RawContent::Blocks(blocks) => blocks.into_iter().map(block_of).collect(),
+        RawContent::Blocks(blocks) => blocks,
     }
 }
 
@@ -486,7 +511,7 @@ fn block_of(raw: RawBlock<'_>) -> Block<'_> {
         "image" | "document" | "redacted_thinking" => Block::Media(kind),
         _ => {
             let mut text = raw.text.0.map(Cow::into_owned).unwrap_or_default();
-            for part in [raw.from.0, raw.to.0, raw.content.0].into_iter().flatten() {
+            for part in [raw.from.0, raw.to.0, raw.content.0].into_iter().flatten().chain(raw.extra) {
                 text = format!("{text}\n{}", json::all_text(part));
             }
             Block::Other { kind, text: text.trim().to_string() }

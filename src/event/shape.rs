@@ -9,6 +9,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::{Block, block_of};
+
 /// A string, or nothing where the value is something else.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Str<'a>(pub(super) Option<Cow<'a, str>>);
@@ -34,7 +36,7 @@ pub(super) enum RawContent<'a> {
     #[default]
     Nothing,
     Text(Cow<'a, str>),
-    Blocks(Vec<RawBlock<'a>>),
+    Blocks(Vec<Block<'a>>),
 }
 
 /// Visitor methods for the types of value that count as absent.
@@ -178,8 +180,9 @@ impl<'de> Deserialize<'de> for RawContent<'de> {
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 let mut blocks = Vec::new();
-                while let Some(block) = seq.next_element()? {
-                    blocks.push(block);
+                while let Some(block) = seq.next_element::<RawBlock<'de>>()? {
+                    // At once: a raw block takes four times the room.
+                    blocks.push(block_of(block));
                 }
                 Ok(RawContent::Blocks(blocks))
             }
@@ -189,12 +192,142 @@ impl<'de> Deserialize<'de> for RawContent<'de> {
     }
 }
 
+/// Keys that are known and hold nothing anybody would search for.
+const KNOWN: [&str; 118] = [
+    "accountUuid",
+    "apiErrorStatus",
+    "apiRefusalCategory",
+    "at",
+    "attributionAgent",
+    "attributionMcpServer",
+    "attributionMcpTool",
+    "attributionPlugin",
+    "attributionSkill",
+    "backup",
+    "bridgeSessionId",
+    "cache_control",
+    "caller",
+    "cause",
+    "citations",
+    "classifierMetaLines",
+    "color",
+    "compactMetadata",
+    "container",
+    "contentHash",
+    "contextLength",
+    "context_management",
+    "costUSD",
+    "data",
+    "diagnostics",
+    "direction",
+    "durationMs",
+    "effort",
+    "error",
+    "errorDetails",
+    "exitCode",
+    "fallbackModel",
+    "handedOff",
+    "hasOutput",
+    "hookAdditionalContext",
+    "hookCount",
+    "hookErrors",
+    "hookInfos",
+    "hookName",
+    "hookEvent",
+    "id",
+    "imagePasteIds",
+    "interruptedMessageId",
+    "isAbortedMidStream",
+    "isFork",
+    "isReplay",
+    "isSnapshotUpdate",
+    "isVirtual",
+    "isVisibleInTranscriptOnly",
+    "key",
+    "lastSequenceNum",
+    "level",
+    "maxRetries",
+    "mcpMeta",
+    "messageCount",
+    "messageId",
+    "microcompactMetadata",
+    "mode",
+    "model",
+    "name",
+    "operation",
+    "originalFile",
+    "originalModel",
+    "parentLastUuid",
+    "parentSessionId",
+    "parentToolUseID",
+    "permissionMode",
+    "pluginPrompt",
+    "preventedContinuation",
+    "prNumber",
+    "promptId",
+    "promptSource",
+    "refusedUserMessageUuid",
+    "requestId",
+    "result",
+    "retryAttempt",
+    "retryInMs",
+    "role",
+    "runId",
+    "scheduledTaskId",
+    "server_tool_use",
+    "service_tier",
+    "sessionKind",
+    "session_id",
+    "signature",
+    "slug",
+    "source",
+    "sourceToolAssistantUUID",
+    "sourceToolUseID",
+    "spawnDepth",
+    "speed",
+    "stop_details",
+    "stop_reason",
+    "stop_sequence",
+    "stopReason",
+    "tag",
+    "taskId",
+    "teamName",
+    "textNotTyped",
+    "thinkingMetadata",
+    "todos",
+    "toolDenialKind",
+    "toolUseID",
+    "toolUseResult",
+    "tool_name",
+    "trigger",
+    "turnOrigin",
+    "type",
+    "usage",
+    "userType",
+    "wakeupSource",
+    "worktreeSession",
+    "iterations",
+    "inference_geo",
+    "cache_creation",
+    "input_tokens",
+    "snapshot",
+    "isMeta",
+];
+
+fn is_known(key: &str) -> bool {
+    KNOWN.contains(&key)
+}
+
 /// Declares an object: which key goes to which field.
 macro_rules! object {
     ($(#[$doc:meta])* $name:ident { $($key:literal => $field:ident : $ty:ty),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Default)]
-        pub(super) struct $name<'a> { $(pub(super) $field: $ty),* }
+        pub(super) struct $name<'a> {
+            $(pub(super) $field: $ty,)*
+            /// The values of keys nobody knew when this was written.
+            pub(super) extra: Vec<&'a str>,
+        }
 
         impl<'a> Deserialize<'a> for $name<'a> {
             fn deserialize<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
@@ -207,7 +340,8 @@ macro_rules! object {
                         while let Some(key) = map.next_key::<Key<'a>>()? {
                             match key.0.as_ref() {
                                 $($key => object.$field = map.next_value()?,)*
-                                _ => { map.next_value::<IgnoredAny>()?; }
+                                key if is_known(key) => { map.next_value::<IgnoredAny>()?; }
+                                _ => object.extra.extend(map.next_value::<Raw<'a>>()?.0),
                             }
                         }
                         Ok(object)
@@ -270,6 +404,10 @@ object! {
         "prRepository" => pr_repository: Str<'a>,
         "continuedInSessionId" => continued_in: Str<'a>,
         "relocatedCwd" => relocated_cwd: Str<'a>,
+        "title" => title: Str<'a>,
+        "path" => path: Str<'a>,
+        "artifactUrl" => artifact_url: Str<'a>,
+        "url" => url: Str<'a>,
     }
 }
 

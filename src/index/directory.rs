@@ -8,7 +8,7 @@
 //!   read-only; tantivy would wait for ever, or fail.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use tantivy::directory::error::{DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
 use tantivy::directory::{
-    Directory, DirectoryLock, FileHandle, INDEX_WRITER_LOCK, Lock, MmapDirectory, OwnedBytes, WatchCallback,
-    WatchHandle, WritePtr,
+    AntiCallToken, Directory, DirectoryLock, FileHandle, INDEX_WRITER_LOCK, Lock, MmapDirectory, OwnedBytes,
+    TerminatingWrite, WatchCallback, WatchHandle, WritePtr,
 };
 
 /// How long a reader waits for a writer that is just replacing `meta.json`.
@@ -29,12 +29,66 @@ pub(super) struct SafeDirectory {
     inner: MmapDirectory,
     path: PathBuf,
     writes: bool,
+    trouble: Trouble,
+}
+
+/// The last thing the system said when a write failed. tantivy's threads keep it to themselves.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trouble(Arc<Mutex<Option<(io::ErrorKind, String)>>>);
+
+impl Trouble {
+    /// What the system said, if a write has failed.
+    pub(super) fn cause(&self) -> Option<io::Error> {
+        let said = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        said.map(|(kind, text)| io::Error::new(kind, text))
+    }
+
+    fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.inspect_err(|error| {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((error.kind(), error.to_string()));
+        })
+    }
+}
+
+/// A file being written, whose failures are noted.
+struct Noting {
+    inner: WritePtr,
+    trouble: Trouble,
+}
+
+impl Write for Noting {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes);
+        self.trouble.note(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.inner.flush();
+        self.trouble.note(flushed)
+    }
+}
+
+impl TerminatingWrite for Noting {
+    fn terminate_ref(&mut self, token: AntiCallToken) -> io::Result<()> {
+        let ended = self.inner.terminate_ref(token);
+        self.trouble.note(ended)
+    }
 }
 
 impl SafeDirectory {
     /// Opens a folder that exists.
     pub(super) fn open(path: &Path) -> Result<Self, OpenDirectoryError> {
-        Ok(Self { inner: MmapDirectory::open(path)?, path: path.to_path_buf(), writes: false })
+        Ok(Self {
+            inner: MmapDirectory::open(path)?,
+            path: path.to_path_buf(),
+            writes: false,
+            trouble: Trouble::default(),
+        })
+    }
+
+    /// Where failed writes are noted.
+    pub(super) fn trouble(&self) -> Trouble {
+        self.trouble.clone()
     }
 
     /// Opens a folder for a writer.
@@ -66,7 +120,12 @@ impl Directory for SafeDirectory {
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
-        self.inner.open_write(path)
+        let opened = self.inner.open_write(path);
+        if let Err(OpenWriteError::IoError { io_error, .. }) = &opened {
+            let _ = self.trouble.note(Err::<(), _>(io::Error::new(io_error.kind(), io_error.to_string())));
+        }
+        let file = Noting { inner: opened?, trouble: self.trouble.clone() };
+        Ok(io::BufWriter::with_capacity(64 << 10, Box::new(file)))
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
@@ -74,7 +133,8 @@ impl Directory for SafeDirectory {
     }
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
-        self.inner.atomic_write(path, data)?;
+        let written = self.inner.atomic_write(path, data);
+        self.trouble.note(written)?;
         if path == Path::new("meta.json") { self.inner.sync_directory() } else { Ok(()) }
     }
 

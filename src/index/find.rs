@@ -4,11 +4,15 @@
 //! again: how much of the query do they hold, do they hold it word for word. All of it is answered from postings;
 //! no stored text is read before it is shown.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
+
 use tantivy::query::{BooleanQuery, BoostQuery, EnableScoring, Occur, PhraseQuery, Query as TantivyQuery, TermQuery};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet as _, Score, TERMINATED, Term};
 
-use super::gather::{Gather, Match, Prints, fold};
+use super::checkpoint::FileKey;
+use super::gather::{ByPrint, Gather, Match, Prints, fold};
 use super::reader::Reader;
 use super::schema::session_key;
 use crate::analysis::WHOLE_MARK;
@@ -93,13 +97,14 @@ impl Reader {
                 prior: if query.shape == Shape::Words { prior } else { no_prior },
             };
             let matches = self.searcher.search(&*self.candidates(query), &gather)?;
-            let mut hits: Vec<Found> =
-                fold(matches, |session| self.has_transcript(session)).into_iter().map(Found::from).collect();
+            let (folded, equals) = fold(matches, |session| self.has_transcript(session));
+            let mut hits: Vec<Found> = folded.into_iter().map(Found::from).collect();
             let sessions = hits.iter().map(|hit| hit.session).collect::<Prints>().len();
             let in_order = hits.len().min(RESCORED);
             if in_order < hits.len() {
                 hits.select_nth_unstable_by(in_order, Found::by_rank);
             }
+            self.settle(&mut hits[..in_order], &equals)?;
             self.look_again(query, &mut hits[..in_order])?;
             hits[..in_order].sort_unstable_by(Found::by_rank);
             Ok(Ranked { hits, in_order, sessions })
@@ -129,6 +134,30 @@ impl Reader {
             clauses.push(should(boosted(phrase(self.fields.path, &sequence), 2.0)));
         }
         Box::new(BooleanQuery::new(clauses))
+    }
+
+    /// Of copies of equal age, shows the one whose file comes first.
+    fn settle(&self, hits: &mut [Found], equals: &ByPrint<Vec<Match>>) -> tantivy::Result<()> {
+        let mut paths: HashMap<FileKey, PathBuf> = HashMap::new();
+        for hit in hits.iter_mut() {
+            let Some(copies) = equals.get(&hit.group) else { continue };
+            let mut placed = Vec::with_capacity(copies.len());
+            for copy in copies.iter().filter(|copy| copy.time == hit.time) {
+                let key = self.source_key(copy.address)?;
+                let path = match paths.get(&key) {
+                    Some(path) => path.clone(),
+                    None => self.checkpoint(key).ok().flatten().map(|file| file.path()).unwrap_or_default(),
+                };
+                paths.entry(key).or_insert_with(|| path.clone());
+                placed.push((path, copy));
+            }
+            if let Some((_, first)) =
+                placed.into_iter().min_by(|a, b| a.0.cmp(&b.0).then(a.1.address.cmp(&b.1.address)))
+            {
+                *hit = Found { score: hit.score, ..Found::from(*first) };
+            }
+        }
+        Ok(())
     }
 
     /// Raises hits that hold more of the query, and those that hold it word for word.

@@ -132,9 +132,14 @@ impl SegmentCollector for GatherSegment {
 
 /// Folds matches into hits: one for each group, none for an echo of another.
 /// `has_transcript` says whether a session is there in more than the prompt history.
-pub(super) fn fold(matches: Vec<Match>, mut has_transcript: impl FnMut(u64) -> bool) -> Vec<Match> {
+/// Copies of equal age in different sessions come back apart, by group.
+pub(super) fn fold(
+    matches: Vec<Match>,
+    mut has_transcript: impl FnMut(u64) -> bool,
+) -> (Vec<Match>, ByPrint<Vec<Match>>) {
     let mut hits: ByPrint<Match> = ByPrint::with_capacity_and_hasher(matches.len(), BuildHasherDefault::default());
     let mut spoken = Prints::default();
+    let mut equals: ByPrint<Vec<Match>> = ByPrint::default();
     for found in matches {
         if found.twin != 0 && !is_echo(&found) {
             spoken.insert(found.twin);
@@ -145,6 +150,9 @@ pub(super) fn fold(matches: Vec<Match>, mut has_transcript: impl FnMut(u64) -> b
             }
             Slot::Occupied(mut slot) => {
                 let best = slot.get().score.max(found.score);
+                if found.time == slot.get().time && found.session != slot.get().session {
+                    equals.entry(found.group).or_insert_with(|| vec![*slot.get()]).push(found);
+                }
                 if comes_first(&found, slot.get()) {
                     slot.insert(found);
                 }
@@ -160,7 +168,7 @@ pub(super) fn fold(matches: Vec<Match>, mut has_transcript: impl FnMut(u64) -> b
         !(kind == Kind::History && has_transcript(echo.session)) && spoken.insert(echo.twin)
     });
     hits.append(&mut echoes);
-    hits
+    (hits, equals)
 }
 
 fn is_echo(found: &Match) -> bool {
@@ -173,7 +181,13 @@ fn comes_first(a: &Match, b: &Match) -> bool {
         return a.time < b.time;
     }
     if a.session != b.session {
+        // Told by their paths, for those that are shown; see `Reader::settle`.
         return a.session < b.session;
+    }
+    // The conversation itself, rather than the copy a subagent was given of it.
+    let is_agent = |found: &Match| from_class(found.class).0 == Role::Subagent;
+    if is_agent(a) != is_agent(b) {
+        return is_agent(b);
     }
     a.score > b.score
 }

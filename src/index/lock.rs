@@ -58,9 +58,25 @@ fn signature(path: &Path) -> String {
     let mut text = String::new();
     let read = File::open(path).and_then(|file| file.take(200).read_to_string(&mut text));
     match read {
-        Ok(_) if text.starts_with("pid ") => text.chars().filter(|c| !c.is_control()).collect(),
+        Ok(_) if text.starts_with("pid ") => {
+            let signed = fs_err::metadata(path).and_then(|meta| meta.modified()).ok();
+            let since =
+                signed.and_then(|time| jiff::Timestamp::try_from(time).ok()).map(|time| format!(", since {time:.0}"));
+            text.chars().filter(|c| !c.is_control()).collect::<String>() + &since.unwrap_or_default()
+        }
         _ => "another process".to_string(),
     }
+}
+
+/// Asks the kernel who holds a lock on a file.
+pub(super) fn holder_of(path: &Path) -> Option<String> {
+    let inode = crate::discover::stat_of(&fs_err::metadata(path).ok()?).ino;
+    let locks = fs_err::read_to_string("/proc/locks").ok()?;
+    let fields = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let held = fields.filter(|fields| fields.get(1) == Some(&"FLOCK")).find(|fields| {
+        fields.get(5).and_then(|place| place.rsplit(':').next()).is_some_and(|number| number == inode.to_string())
+    });
+    held.and_then(|fields| fields.get(4).map(|pid| format!("pid {pid}")))
 }
 
 fn busy(path: &Path) -> Error {

@@ -26,7 +26,7 @@ use tantivy::{IndexSettings, TantivyError};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::discover::Root;
-use crate::error::{Error, ErrorKind, Result, kind_of_io};
+use crate::error::{Error, ErrorKind, Problem, Result, kind_of_io};
 pub use checkpoint::{Checkpoint, FileKey, Known};
 use directory::SafeDirectory;
 pub use find::{Filter, Found, Ranked};
@@ -117,6 +117,11 @@ impl Store {
 }
 
 impl Locked<'_> {
+    /// The folder of the index.
+    pub fn directory(&self) -> PathBuf {
+        self.store.directory()
+    }
+
     /// Opens the index for writing, making it if need be.
     pub fn write(&self, size: RunSize) -> Result<Writer> {
         let path = self.store.directory();
@@ -163,8 +168,23 @@ impl Locked<'_> {
         Ok(())
     }
 
+    /// Makes way for a new index in the place of a damaged one. If only tantivy's list of files is damaged, the rest
+    /// is readable without it and stays until the new index is there; otherwise it is put aside.
+    pub fn make_way(&self) -> Result<()> {
+        let path = self.store.directory();
+        let list = path.join(".managed.json");
+        let is_list = |bytes: &Vec<u8>| serde_json::from_slice::<Vec<String>>(bytes).is_ok();
+        if fs_err::read(&list).is_ok_and(|bytes| !is_list(&bytes)) {
+            fs_err::remove_file(&list).map_err(|error| Error::io("remove", &list, error))?;
+            if self.store.read().is_ok() {
+                return Ok(());
+            }
+        }
+        self.put_aside().map(|_| ())
+    }
+
     /// Puts a damaged index aside, keeping one generation of it.
-    pub fn put_aside(&self) -> Result<PathBuf> {
+    fn put_aside(&self) -> Result<PathBuf> {
         let aside = self.renamed(".damaged");
         if aside.is_dir() {
             fs_err::remove_dir_all(&aside).map_err(|error| Error::io("remove", &aside, error))?;
@@ -174,13 +194,24 @@ impl Locked<'_> {
     }
 
     /// Older indexes for the same roots that can still be read: what the sources no longer hold is taken from them.
-    pub fn predecessors(&self) -> Vec<Reader> {
+    /// Those that cannot are named, with what is lost with them.
+    pub fn predecessors(&self) -> (Vec<Reader>, Vec<Problem>) {
         let own = self.store.directory();
         let candidates = std::iter::once(own).chain(self.store.relatives());
-        candidates
-            .filter(|path| !path.to_string_lossy().ends_with(".new"))
-            .filter_map(|path| Reader::open_any(&path).ok())
-            .collect()
+        let mut readers = Vec::new();
+        let mut problems = Vec::new();
+        for path in
+            candidates.filter(|path| !path.to_string_lossy().ends_with(".new") && is_index_folder(path).unwrap_or(true))
+        {
+            match Reader::open_any(&path) {
+                Ok(reader) => readers.push(reader),
+                Err(error) => {
+                    let reason = format!("sessions that only this index held are lost ({error}); it is kept as it is");
+                    problems.push(Problem::with_path(path, reason));
+                }
+            }
+        }
+        (readers, problems)
     }
 
     /// Whether there is no index of this shape but one of another, to be taken over.
@@ -297,7 +328,10 @@ fn open_checked(path: &Path, directory: SafeDirectory) -> Result<tantivy::Index>
         // Made, but killed before the first commit.
         None if metas.segments.is_empty() && index.schema() == schema::schema().0 => {}
         Some(_) if index.schema() == schema::schema().0 => {}
-        _ => {
+        // Our folder by its name and our word or our fields in it, but not both.
+        Some(_) => return Err(damaged(path, "its list of fields is wrong")),
+        None if index.schema() == schema::schema().0 => return Err(damaged(path, "its header cannot be read")),
+        None => {
             let what = format!("{} holds an index that unspool did not make", path.display());
             return unusable(what, "move it away, or name another folder with --index-dir");
         }
@@ -314,7 +348,10 @@ fn register(index: &mut tantivy::Index) {
 fn check_sums(path: &Path, index: &tantivy::Index) -> Result<()> {
     let wrong = index.validate_checksum().map_err(|error| damage(path, &error))?;
     match wrong.into_iter().min() {
-        Some(file) => Err(damaged(path, &format!("{} has a wrong checksum", file.display()))),
+        Some(file) => {
+            let what = damaged(path, &format!("{} has a wrong checksum", file.display()));
+            Err(what.hint("run `unspool index --rebuild`: it takes over what only the old index holds"))
+        }
         None => Ok(()),
     }
 }
@@ -339,7 +376,8 @@ fn damage(path: &Path, error: &TantivyError) -> Error {
 /// Any other error of tantivy, with the system's word where there is one.
 fn tantivy_error(path: &Path, error: &TantivyError) -> Error {
     if let TantivyError::LockFailure(LockError::LockBusy, _) = error {
-        let message = format!("the index in {} is locked by another process", path.display());
+        let holder = lock::holder_of(&path.join(".tantivy-meta.lock")).unwrap_or("another process".to_string());
+        let message = format!("the index in {} is locked by {holder}", path.display());
         return Error::new(ErrorKind::Busy, message).hint("try again in a moment");
     }
     match io_cause(error) {
@@ -361,5 +399,6 @@ fn io_cause(error: &TantivyError) -> Option<&io::Error> {
 /// tantivy's errors may quote whole files; one line is enough.
 fn short(error: &TantivyError) -> String {
     let text = error.to_string();
+    let text = text.split(" Content:").next().unwrap_or_default();
     text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).take(160).collect()
 }

@@ -14,6 +14,7 @@ use super::checkpoint::{Checkpoint, FileKey, Known};
 use super::directory::SafeDirectory;
 use super::gather::ByPrint;
 use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, GONE, MAIN_FILE};
+use super::writer::Header;
 use super::{Found, damage, damaged, open_checked, register, tantivy_error};
 use crate::document::{Document, Kind};
 use crate::error::Result;
@@ -206,7 +207,8 @@ impl Reader {
             return Ok(Vec::new());
         }
         let documents = self.documents(&found)?;
-        Ok(documents.into_iter().filter(|document| document.uuid.as_deref() == Some(uuid)).collect())
+        let is_copy = |document: &Document| [&document.uuid, &document.note].into_iter().flatten().any(|id| id == uuid);
+        Ok(documents.into_iter().filter(is_copy).collect())
     }
 
     /// The document of a hit, and the file it was read from.
@@ -259,6 +261,12 @@ impl Reader {
             }
         }
         Ok(leaves)
+    }
+
+    /// Whether the run that wrote it last did not come to its end.
+    pub fn ended_badly(&self) -> bool {
+        let payload = self.index.load_metas().ok().and_then(|metas| metas.payload);
+        payload.and_then(|payload| serde_json::from_str::<Header>(&payload).ok()).is_some_and(|header| !header.clean)
     }
 
     /// How large the index is.
@@ -340,16 +348,18 @@ impl Reader {
     }
 
     fn source_of(&self, address: DocAddress) -> Result<FileKey> {
-        self.guarded(|| {
-            let column = self.searcher.segment_reader(address.segment_ord).fast_fields().str("source")?;
-            let mut text = String::new();
-            if let Some(column) = column
-                && let Some(ord) = column.term_ords(address.doc_id).next()
-            {
-                column.ord_to_str(ord, &mut text)?;
-            }
-            Ok(FileKey::parse(&text).unwrap_or(FileKey::from_number(0)))
-        })
+        self.guarded(|| self.source_key(address))
+    }
+
+    pub(super) fn source_key(&self, address: DocAddress) -> tantivy::Result<FileKey> {
+        let column = self.searcher.segment_reader(address.segment_ord).fast_fields().str("source")?;
+        let mut text = String::new();
+        if let Some(column) = column
+            && let Some(ord) = column.term_ords(address.doc_id).next()
+        {
+            column.ord_to_str(ord, &mut text)?;
+        }
+        Ok(FileKey::parse(&text).unwrap_or(FileKey::from_number(0)))
     }
 
     /// How many files are gone, and how many there are in all.

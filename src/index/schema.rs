@@ -227,6 +227,10 @@ impl Fields {
         put(self.kind, Leaf::Text(document.kind.name().to_string()));
         if let Some(uuid) = &document.uuid {
             put(self.uuid, Leaf::Bytes(uuid_bytes(uuid)));
+            // A copy made by the SDK is found by the id of its original too.
+            if let Some(original) = document.note.as_ref().filter(|_| document.kind != Kind::Title) {
+                put(self.uuid, Leaf::Bytes(uuid_bytes(original)));
+            }
         }
         if let Some(time) = document.timestamp {
             put(self.time, Leaf::Signed(time));

@@ -4,7 +4,7 @@
 //! error: after a failed commit tantivy may publish half of what was meant. There is one way to commit, which
 //! always writes the header, so that a run that was cut short can be told from one that ended well.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tantivy::indexer::{NoMergePolicy, UserOperation};
@@ -12,7 +12,7 @@ use tantivy::{IndexWriter, Term};
 
 use super::budget::Budget;
 use super::checkpoint::{Checkpoint, FileKey};
-use super::directory::SafeDirectory;
+use super::directory::{SafeDirectory, Trouble};
 use super::merge::Tiers;
 use super::schema::{self, Entry, FORMAT_VERSION, Fields, PARSER_VERSION};
 use super::{create_or_open, damage, tantivy_error};
@@ -64,6 +64,8 @@ pub struct Writer {
     writer: WriterBox,
     fields: Fields,
     budget: Budget,
+    path: PathBuf,
+    trouble: Trouble,
 }
 
 /// tantivy's writer has no `Debug`.
@@ -80,6 +82,7 @@ impl Writer {
     pub(super) fn open(path: &Path, size: RunSize) -> Result<Self> {
         sweep(path)?;
         let directory = SafeDirectory::for_writing(path).map_err(|error| tantivy_error(path, &error.into()))?;
+        let trouble = directory.trouble();
         let index = create_or_open(path, directory)?;
         let metas = index.load_metas().map_err(|error| damage(path, &error))?;
         let header: Option<Header> = metas.payload.as_deref().and_then(|payload| serde_json::from_str(payload).ok());
@@ -100,9 +103,17 @@ impl Writer {
             index.writer_with_options(options).map_err(|error| tantivy_error(path, &error))?;
         writer.set_merge_policy(Box::new(Tiers));
         // A predecessor killed in the middle of a commit leaves files whose names the next commit would use again.
-        writer.garbage_collect_files().wait().map_err(|error| tantivy_error(path, &error))?;
+        writer.garbage_collect_files().wait().map_err(|error| {
+            trouble.cause().map_or_else(|| tantivy_error(path, &error), |cause| Error::io("write", path, cause))
+        })?;
         let (_, fields) = schema::schema();
-        Ok(Self { writer: WriterBox(writer), fields, budget: Budget::new(IN_FLIGHT) })
+        Ok(Self {
+            writer: WriterBox(writer),
+            fields,
+            budget: Budget::new(IN_FLIGHT),
+            path: path.to_path_buf(),
+            trouble,
+        })
     }
 
     /// Adds documents of a file.
@@ -194,8 +205,12 @@ impl Writer {
         self.finish()
     }
 
+    /// Says what the system said, where tantivy only knows that one of its threads has died.
     fn error(&self, error: &tantivy::TantivyError) -> Error {
-        tantivy_error(Path::new("the index"), error)
+        match self.trouble.cause() {
+            Some(cause) => Error::io("write", &self.path, cause),
+            None => tantivy_error(&self.path, error),
+        }
     }
 }
 

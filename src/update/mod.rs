@@ -111,8 +111,9 @@ pub struct Report {
 pub fn update(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dyn Watch) -> Result<Report> {
     let scan = discover(roots);
     if !options.rebuild
-        && let Some(plan) = pending(store, &scan, roots, options)?
+        && let Ok(Some(plan)) = pending(store, &scan, roots, options)
         && plan.is_empty()
+        && !plan.unclean
     {
         return Ok(Report::of_scan(&scan, &plan));
     }
@@ -121,7 +122,7 @@ pub fn update(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dy
     match pending(store, &scan, roots, options) {
         _ if options.rebuild => rebuild(&locked, &scan, options, watch, "asked for"),
         Err(error) if error.kind == ErrorKind::Damaged => {
-            locked.put_aside()?;
+            locked.make_way()?;
             rebuild(&locked, &scan, options, watch, &error.to_string())
         }
         Ok(None) if locked.has_only_older_shapes() => {
@@ -130,7 +131,7 @@ pub fn update(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dy
         Ok(None) => run(&locked, &scan, &Plan::from_scratch(&scan, &HashSet::new()), true, options, watch),
         Ok(Some(plan)) => match run(&locked, &scan, &plan, false, options, watch) {
             Err(error) if error.kind == ErrorKind::Damaged => {
-                locked.put_aside()?;
+                locked.make_way()?;
                 rebuild(&locked, &scan, options, watch, &error.to_string())
             }
             done => done,
@@ -172,11 +173,13 @@ fn run(
     watch: &dyn Watch,
 ) -> Result<Report> {
     let mut report = Report::of_scan(scan, plan);
-    if plan.is_empty() && !fresh {
+    if plan.is_empty() && !fresh && !plan.unclean {
         return Ok(report);
     }
     let size = if plan.bytes() < SMALL_RUN { RunSize::Small } else { RunSize::Large };
-    let mut writer = read_all(locked.write(size)?, scan, plan, fresh, watch, &mut report)?;
+    let writer = locked.write(size).map_err(|error| with_need(error, plan, locked))?;
+    let mut writer =
+        read_all(writer, scan, plan, fresh, watch, &mut report).map_err(|error| with_need(error, plan, locked))?;
     if !report.interrupted {
         for before in &plan.gone {
             let gone = before.clone().gone(options.now);
@@ -185,17 +188,32 @@ fn run(
         }
     }
     watch.finishing();
-    writer.commit(true)?;
-    writer.finish()?;
+    writer.commit(true).and_then(|()| writer.finish()).map_err(|error| with_need(error, plan, locked))?;
     Ok(report)
+}
+
+/// Says how much room the work needs, when there was too little.
+fn with_need(error: Error, plan: &Plan, locked: &Locked<'_>) -> Error {
+    let full = [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded];
+    if !error.io_kind().is_some_and(|kind| full.contains(&kind)) {
+        return error;
+    }
+    // An index is about a fifth of what it was made from; merging needs it twice for a while.
+    let megabytes = plan.bytes() * 2 / 5 / 1_000_000 + 20;
+    let place = locked.directory();
+    error.hint(format!(
+        "this needs about {megabytes} MB in {}; what was committed before is safe, and the next run goes on from there",
+        place.display()
+    ))
 }
 
 /// Reads everything into a new index beside the old one, takes over what only the old one has, and swaps them.
 fn rebuild(locked: &Locked<'_>, scan: &Scan, options: &UpdateOptions, watch: &dyn Watch, why: &str) -> Result<Report> {
-    let old: Vec<Reader> = locked.predecessors();
+    let (old, lost) = locked.predecessors();
     let forgotten = carry::forgotten_sessions(&old);
     let plan = Plan::from_scratch(scan, &forgotten);
     let mut report = Report { rebuilt: Some(why.to_string()), ..Report::of_scan(scan, &plan) };
+    report.problems.extend(lost);
     let mut writer = read_all(locked.write_beside()?, scan, &plan, true, watch, &mut report)?;
     if report.interrupted {
         // Half an index is no replacement for a whole one.

@@ -30,6 +30,8 @@ pub(super) struct Plan {
     pub(super) problems: Vec<Problem>,
     /// Sessions the user wants nothing of.
     pub(super) forgotten: HashSet<String>,
+    /// Whether the last run did not come to its end, so that the index has to be checked.
+    pub(super) unclean: bool,
 }
 
 impl Work {
@@ -51,7 +53,8 @@ impl Plan {
     /// Plans for what has changed since.
     pub(super) fn since(reader: &Reader, scan: &Scan, roots: &[Root], confirm: bool) -> Result<Self> {
         let known = reader.known()?;
-        let mut plan = Self { forgotten: reader.forgotten_sessions()?, ..Self::default() };
+        let mut plan =
+            Self { forgotten: reader.forgotten_sessions()?, unclean: reader.ended_badly(), ..Self::default() };
         for source in &scan.sources {
             if known.is_current(source) || plan.forgotten.contains(&source.session) {
                 plan.unchanged += 1;
@@ -99,7 +102,7 @@ impl Plan {
         let (unseen, gone): (Vec<_>, Vec<_>) =
             vanished.into_iter().partition(|before| scan.is_blind_to(&before.path()));
         for root in roots.iter().filter(|root| !root.required) {
-            if unseen.iter().any(|before| before.path().starts_with(&root.path)) && !root.path.is_dir() {
+            if scan.unlisted.contains(&root.path) && unseen.iter().any(|before| before.path().starts_with(&root.path)) {
                 self.problems
                     .push(Problem::with_path(&root.path, "source root is missing; what was indexed of it is kept"));
             }

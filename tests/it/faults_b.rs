@@ -1,1 +1,808 @@
-//! To be written.
+//! Fault catalogue, section B: other processes, and files that change while they are read.
+
+use std::fs::{File, FileTimes};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt, symlink};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::util::{Env, Ran, session, user_line};
+
+/// No command of these tests may take longer; it is a guard against hanging, not a measurement.
+const GUARD: Duration = Duration::from_secs(40);
+
+// Tools of both sections, B and D.
+
+/// Says why a test does nothing here.
+#[expect(clippy::print_stderr, reason = "the reader of a test's output should know")]
+pub(crate) fn skip(reason: &str) {
+    eprintln!("skipped: {reason}");
+}
+
+pub(crate) fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0)
+}
+
+/// A command of the system, found also where only root looks.
+pub(crate) fn tool(name: &str) -> Command {
+    let mut command = Command::new(name);
+    command.env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin").stdin(Stdio::null());
+    command
+}
+
+/// Whether a command of the system ends well; it does not where it is not installed or not allowed.
+pub(crate) fn works(name: &str, args: &[&str]) -> bool {
+    tool(name).args(args).output().is_ok_and(|output| output.status.success())
+}
+
+pub(crate) fn can_trace() -> bool {
+    works("strace", &["-f", "-o", "/dev/null", "true"])
+}
+
+/// The binary, started by another command.
+pub(crate) fn under(env: &Env, wrapper: &[&str]) -> Command {
+    let inner = env.command();
+    let mut command = Command::new(wrapper[0]);
+    command.args(&wrapper[1..]).arg(inner.get_program()).env_clear().current_dir(env.path());
+    inner.get_envs().for_each(|(name, value)| _ = command.env(name, value.expect("set")));
+    command
+}
+
+/// Runs a command to its end, but not for ever.
+pub(crate) fn finish(command: &mut Command) -> Ran {
+    guarded(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started"))
+}
+
+fn guarded(child: Child) -> Ran {
+    let pid = pid_of(&child);
+    let (done, ended) = std::sync::mpsc::channel::<()>();
+    let watchdog = std::thread::spawn(move || {
+        if ended.recv_timeout(GUARD) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    });
+    let ran = Ran::from(child.wait_with_output().expect("ended"));
+    drop(done);
+    watchdog.join().expect("no panic");
+    ran
+}
+
+/// Something mounted for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Mount(PathBuf);
+
+impl Mount {
+    /// Mounts; none where that is not possible.
+    pub(crate) fn new(args: &[&str], at: &Path) -> Option<Self> {
+        std::fs::create_dir_all(at).expect("made");
+        let mounted = tool("mount").args(args).arg(at).output().is_ok_and(|output| output.status.success());
+        if !mounted {
+            skip("cannot mount");
+        }
+        mounted.then(|| Self(at.to_path_buf()))
+    }
+
+    pub(crate) fn tmpfs(size: &str, at: &Path) -> Option<Self> {
+        Self::new(&["-t", "tmpfs", "-o", &format!("mode=0700,size={size}"), "tmpfs"], at)
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let unmounted = tool("umount").arg(&self.0).output().is_ok_and(|output| output.status.success());
+        if !unmounted {
+            let _ = tool("umount").arg("-l").arg(&self.0).output();
+        }
+    }
+}
+
+/// The binary run by somebody who is not root; none where that cannot be had. The home then belongs to them.
+pub(crate) fn as_nobody(env: &Env) -> Option<Command> {
+    if !is_root() {
+        return Some(env.command());
+    }
+    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    std::fs::set_permissions(env.path(), PermissionsExt::from_mode(0o755)).expect("opened up");
+    let reachable = works(nobody[0], &[&nobody[1..], &["test", "-x", env!("CARGO_BIN_EXE_unspool")]].concat());
+    if !reachable {
+        skip("cannot run the binary as nobody");
+        return None;
+    }
+    give_to(env, "65534");
+    Some(under(env, &nobody))
+}
+
+/// Gives all files of a test to a user.
+pub(crate) fn give_to(env: &Env, user: &str) {
+    if is_root() {
+        assert!(tool("chown").args(["-R", user]).arg(env.path()).status().expect("ran").success());
+    }
+}
+
+/// The folder of the one index.
+pub(crate) fn index_folder(env: &Env) -> PathBuf {
+    let folders = std::fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());
+    folders.filter(|path| path.is_dir()).min().expect("an index")
+}
+
+/// What `status --json` says.
+pub(crate) fn status(env: &Env) -> Value {
+    let ran = env.run(&["status", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    serde_json::from_str(&ran.stdout).expect("JSON")
+}
+
+/// A session long enough to be met while it is read; its first and last lines hold `<word>first` and `<word>last`.
+fn long_session(session: &str, number: u32, word: &str) -> String {
+    let filler = "the same plain words again and again ".repeat(50);
+    let middle = (1..3000).map(|line| user_line(session, number + line, &filler));
+    let first = user_line(session, number, &format!("{word}first"));
+    first + &middle.collect::<String>() + &user_line(session, number + 3000, &format!("{word}last"))
+}
+
+fn pid_of(child: &Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("a pid")
+}
+
+/// How far a process has read a file that it has open.
+fn position(pid: Pid, path: &Path) -> Option<u64> {
+    let process = PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()));
+    let open = std::fs::read_dir(process.join("fd")).ok()?.flatten();
+    let file = open.into_iter().find(|entry| std::fs::read_link(entry.path()).is_ok_and(|target| target == path))?;
+    let info = std::fs::read_to_string(process.join("fdinfo").join(file.file_name())).ok()?;
+    info.lines().find_map(|line| line.strip_prefix("pos:"))?.trim().parse().ok()
+}
+
+/// Indexes from nothing, stops the run in the middle of reading a file, lets something happen, and goes on.
+fn index_and_meanwhile(env: &Env, path: &Path, happen: impl Fn(Pid)) -> Ran {
+    let size = std::fs::metadata(path).expect("there").len();
+    for _ in 0..50 {
+        let _ = std::fs::remove_dir_all(env.index_dir());
+        let run = env.command().arg("index").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        let pid = pid_of(&run);
+        let is_inside = || position(pid, path).is_some_and(|at| at > 0 && at < size);
+        let is_over = || {
+            std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
+                .map_or(true, |stat| stat.contains(") Z "))
+        };
+        while !is_inside() && !is_over() {
+            std::thread::yield_now();
+        }
+        let _ = kill_process(pid, Signal::STOP);
+        // It may have read on before it stopped.
+        let caught = is_inside();
+        if caught {
+            let happened = catch_unwind(AssertUnwindSafe(|| happen(pid)));
+            let _ = kill_process(pid, Signal::CONT);
+            let ran = guarded(run);
+            happened.unwrap_or_else(|failed| resume_unwind(failed));
+            return ran;
+        }
+        let _ = kill_process(pid, Signal::CONT);
+        guarded(run);
+    }
+    panic!("never met the run while it was reading");
+}
+
+fn set_mtime(path: &Path, time: SystemTime) {
+    let file = File::options().append(true).open(path).expect("opened");
+    file.set_times(FileTimes::new().set_modified(time)).expect("set");
+}
+
+/// Whole seconds after 1970.
+fn at(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
+// The cases.
+
+#[test]
+fn b1_of_eight_runs_at_once_one_commits() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-p/{id}.jsonl"), long_session(&id, 1, "beins"));
+    let start = || {
+        env.command().args(["index", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
+    };
+    let runs: Vec<Child> = (0..8).map(|_| start()).collect();
+    let ended: Vec<Ran> = runs.into_iter().map(guarded).collect();
+    let mut new = 0;
+    for ran in &ended {
+        assert!(matches!(ran.code, 0 | 5), "{} {}", ran.code, ran.stderr);
+        let report: Option<Value> = serde_json::from_str(&ran.stdout).ok();
+        new += report.map_or(0, |report| report["new"].as_u64().expect("a number"));
+    }
+    assert_eq!(new, 1, "more than one of them read the file");
+    assert_eq!((env.count("beinsfirst"), env.count("beinslast")), (1, 1));
+    env.heal();
+}
+
+#[test]
+fn b1_the_second_run_says_who_is_at_it() {
+    let env = Env::new();
+    let id = session(1);
+    let path = env.write(format!("-p/{id}.jsonl"), long_session(&id, 1, "beinszwei"));
+    let first = index_and_meanwhile(&env, &path, |pid| {
+        let second = env.run(&["index", "--wait", "0"]);
+        assert_eq!(second.code, 5, "{}", second.stderr);
+        let named = format!("pid {}", pid.as_raw_nonzero());
+        assert!(second.stderr.contains(&named), "{} does not name {named}", second.stderr);
+        let scheduled = env.run(&["index", "--scheduled", "--wait", "0"]);
+        assert_eq!(scheduled.code, 0, "{}", scheduled.stderr);
+        assert!(scheduled.stderr.contains(&named), "{}", scheduled.stderr);
+        // Since when: whoever waits wants to know whether it hangs.
+        assert!(second.stderr.contains("since"), "no time in: {}", second.stderr);
+    });
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    assert_eq!(env.count("beinszweilast"), 1);
+    env.heal();
+}
+
+#[test]
+fn b2_searches_during_commits_see_whole_commits() {
+    let env = Env::new();
+    let (a, b) = (session(1), session(2));
+    let done = AtomicBool::new(false);
+    let add = |number: u32| {
+        env.append(format!("-p/{a}.jsonl"), user_line(&a, number, "bzwei left"));
+        env.append(format!("-p/{b}.jsonl"), user_line(&b, 1000 + number, "bzwei right"));
+        env.index();
+    };
+    add(1);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut last = 0;
+            while !done.load(Ordering::Relaxed) {
+                // Both files grow between runs only, so a commit that has one line more of one has it of the other.
+                let hits = env.hits("bzwei");
+                let left = hits.iter().filter(|hit| hit["session_id"] == a.as_str()).count();
+                assert_eq!(left * 2, hits.len(), "half a commit");
+                assert!(left >= last && left > 0, "an older commit");
+                last = left;
+                let ran = env.run(&["verify"]);
+                assert_eq!(ran.code, 0, "{} {}", ran.stdout, ran.stderr);
+            }
+        });
+        (2..32).for_each(add);
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(env.count("bzwei"), 62);
+    env.heal();
+}
+
+#[test]
+fn b3_a_search_outlives_the_files_it_opened() {
+    if !can_trace() {
+        return skip("no strace");
+    }
+    let env = Env::new();
+    let id = session(1);
+    let path = env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "bdrei"));
+    env.index();
+    let search = start_stopped_search(&env, "bdrei");
+    let pid = traced_child(&search);
+    // Enough small commits that the first segment is merged away and its files are collected.
+    let before = segment_files(&env);
+    for number in 2..20 {
+        env.append(
+            path.strip_prefix(env.claude().join("projects")).expect("inside"),
+            user_line(&id, number, "bdrei more"),
+        );
+        env.index();
+    }
+    assert!(segment_files(&env).iter().all(|file| !before.contains(file)), "nothing was merged away");
+    kill_process(pid, Signal::CONT).expect("continued");
+    let ran = guarded(search);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let summary: Value = serde_json::from_str(ran.stdout.lines().last().expect("a line")).expect("JSON");
+    assert_eq!(summary["hits"], 1, "it sees the commit it opened");
+    env.heal();
+}
+
+/// Starts a search that stops itself when it has all files of the index open and has given the lock back.
+pub(crate) fn start_stopped_search(env: &Env, word: &str) -> Child {
+    let lock = index_folder(env).join(".tantivy-meta.lock");
+    let wrapper =
+        ["strace", "-f", "-o", "/dev/null", "-e", "trace=close", "-e", "inject=close:signal=STOP:when=1", "-P"];
+    let mut command = under(env, &[&wrapper[..], &[lock.to_str().expect("UTF-8")]].concat());
+    command.args(["search", "--no-refresh", "--json", "--messages", word]);
+    let search = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    let start = Instant::now();
+    let is_stopped = |pid: Pid| {
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", pid.as_raw_nonzero())).unwrap_or_default();
+        let stat = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
+        // Stopped for good ("T"), or as its tracer sees it ("t"), with the stored text mapped.
+        maps.contains(".store")
+            && stat.lines().any(|line| line.starts_with("State:\tt") || line.starts_with("State:\tT"))
+    };
+    while !try_traced_child(&search).is_some_and(is_stopped) && start.elapsed() < GUARD {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    search
+}
+
+/// The process that a tracer runs.
+pub(crate) fn traced_child(tracer: &Child) -> Pid {
+    try_traced_child(tracer).expect("a traced process")
+}
+
+fn try_traced_child(tracer: &Child) -> Option<Pid> {
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", tracer.id())).ok()?;
+    Pid::from_raw(children.split_whitespace().next()?.parse().ok()?)
+}
+
+pub(crate) fn segment_files(env: &Env) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(index_folder(env)).expect("listed").map(|entry| entry.expect("entry").path());
+    let mut files: Vec<PathBuf> =
+        entries.filter(|path| path.file_stem().is_some_and(|stem| stem.len() >= 32)).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn b4_a_file_grows_while_it_is_read() {
+    let env = Env::new();
+    let (id, live) = (session(1), session(2));
+    let name = format!("-p/{id}.jsonl");
+    let path = env.write(&name, long_session(&id, 1, "bvier"));
+    let ran = index_and_meanwhile(&env, &path, |_| env.append(&name, user_line(&id, 4000, "bvierlate")));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!((env.count("bvierlast"), env.count("bvierlate")), (1, 0), "read to the size at opening");
+    env.index();
+    assert_eq!((env.count("bvierfirst"), env.count("bvierlast"), env.count("bvierlate")), (1, 1, 1));
+    // A live session, written in pieces that end anywhere.
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for number in 0..300 {
+                let line = user_line(&live, 5000 + number, "bvierlive");
+                let (start, end) = line.split_at(usize::try_from(number).expect("small"));
+                env.append(format!("-p/{live}.jsonl"), start);
+                std::thread::sleep(Duration::from_millis(1));
+                env.append(format!("-p/{live}.jsonl"), end);
+            }
+        });
+        while !writer.is_finished() {
+            assert_eq!(env.run(&["index"]).code, 0, "a line being written is no bad line");
+        }
+    });
+    env.index();
+    assert_eq!(env.count("bvierlive"), 300);
+    env.heal();
+}
+
+#[test]
+fn b5_a_file_is_truncated_while_it_is_read() {
+    let env = Env::new();
+    let (id, other) = (session(1), session(2));
+    let name = format!("-p/{id}.jsonl");
+    env.write(format!("-p/{other}.jsonl"), user_line(&other, 9000, "bfuenfother"));
+    for (number, length) in [(1, 0), (2, 100)] {
+        let word = format!("bfuenf{}", ["", "null", "rest"][number]);
+        let path = env.write(&name, long_session(&id, 1, &word));
+        let ran = index_and_meanwhile(&env, &path, |_| {
+            File::options().write(true).open(&path).and_then(|file| file.set_len(length)).expect("truncated");
+        });
+        assert_eq!(ran.code, 3, "{} {}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("changed while being read") && ran.stdout.contains(&id), "{}", ran.stdout);
+        assert_eq!(env.count("bfuenfother"), 1, "the others are read");
+        env.index();
+        assert_eq!((env.count(&format!("{word}first")), env.count(&format!("{word}last"))), (0, 0), "length {length}");
+        env.verify();
+        env.write(&name, user_line(&id, 9001, "bfuenfagain"));
+        env.index();
+        assert_eq!(env.count("bfuenfagain"), 1);
+    }
+    env.heal();
+}
+
+#[test]
+fn b6_a_file_is_replaced_while_it_is_read() {
+    let env = Env::new();
+    let id = session(1);
+    let name = format!("-p/{id}.jsonl");
+    let path = env.write(&name, long_session(&id, 1, "bsechsold"));
+    let new = env.path().join("new");
+    std::fs::write(&new, user_line(&id, 1, "bsechsnew")).expect("written");
+    let ran = index_and_meanwhile(&env, &path, |_| std::fs::rename(&new, &path).expect("replaced"));
+    assert!(matches!(ran.code, 0 | 3), "{} {}", ran.code, ran.stderr);
+    assert_eq!(env.count("bsechsoldfirst"), env.count("bsechsoldlast"), "one version, or none");
+    env.index();
+    assert_eq!((env.count("bsechsnew"), env.count("bsechsoldfirst"), env.count("bsechsoldlast")), (1, 0, 0));
+    // The same without knowing the moment: a program that saves by renaming, and runs beside it.
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for number in 0..100 {
+                let version = if number == 99 { "bsechsfinal" } else { "bsechsdraft" };
+                std::fs::write(&new, user_line(&id, number, &format!("bsechssaved {version}"))).expect("written");
+                std::fs::rename(&new, &path).expect("replaced");
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        });
+        while !writer.is_finished() {
+            env.index();
+        }
+    });
+    env.index();
+    assert_eq!((env.count("bsechssaved"), env.count("bsechsfinal"), env.count("bsechsnew")), (1, 1, 0));
+    env.heal();
+}
+
+#[test]
+fn b7_files_are_deleted_while_the_run_is_at_it() {
+    let env = Env::new();
+    let ids: Vec<String> = (0..8).map(session).collect();
+    for (number, id) in (0..).zip(&ids[..7]) {
+        env.write(
+            format!("-p/{id}.jsonl"),
+            long_session(
+                id,
+                number * 10_000,
+                &format!("bsieben{}", ["a", "b", "c", "d", "e", "f", "g"][number as usize]),
+            ),
+        );
+    }
+    // The smallest is read last: it is listed, but not opened yet.
+    let small = env.write(format!("-p/{}.jsonl", ids[7]), user_line(&ids[7], 90_000, "bsiebensmall"));
+    let open = env.file(format!("-p/{}.jsonl", ids[0]));
+    let ran = index_and_meanwhile(&env, &open, |_| {
+        std::fs::remove_file(&small).expect("removed");
+        std::fs::remove_file(&open).expect("removed");
+    });
+    assert_eq!(ran.code, 0, "not an error: {} {}", ran.stdout, ran.stderr);
+    assert_eq!((env.count("bsiebenalast"), env.count("bsiebenglast")), (1, 1));
+    assert_eq!(env.hits("bsiebenalast")[0]["source_missing"], false, "this scan saw it");
+    assert_eq!(status(&env)["sessions_only_in_index"], 0);
+    assert_eq!(env.run(&["index"]).code, 0);
+    assert_eq!(env.hits("bsiebenalast")[0]["source_missing"], true, "the next one did not");
+    assert!(status(&env)["sessions_only_in_index"].as_u64() >= Some(1));
+    env.heal();
+}
+
+#[test]
+fn b8_truncated_and_refilled_to_the_same_size() {
+    let env = Env::new();
+    let id = session(1);
+    let name = format!("-p/{id}.jsonl");
+    let old = user_line(&id, 1, "bachtalt") + &user_line(&id, 2, "bachtalt");
+    let new = user_line(&id, 1, "bachtneu") + &user_line(&id, 2, "bachtneu");
+    assert_eq!(old.len(), new.len());
+    env.write(&name, &old);
+    env.index();
+    // The same inode, the same size, only the time tells.
+    let path = env.write(&name, &new);
+    set_mtime(&path, at(1_800_000_000));
+    let report = env.index_json();
+    assert_eq!(report["rewritten"], 1, "{report}");
+    assert_eq!((env.count("bachtalt"), env.count("bachtneu")), (0, 2));
+    env.heal();
+}
+
+#[test]
+fn b9_grown_with_the_same_mtime() {
+    let env = Env::new();
+    let id = session(1);
+    let name = format!("-p/{id}.jsonl");
+    let path = env.write(&name, user_line(&id, 1, "bneun"));
+    env.index();
+    let before = std::fs::metadata(&path).and_then(|meta| meta.modified()).expect("a time");
+    env.append(&name, user_line(&id, 2, "bneun"));
+    set_mtime(&path, before);
+    let report = env.index_json();
+    assert_eq!(report["grown"], 1, "only the end is read: {report}");
+    assert_eq!(env.count("bneun"), 2);
+    env.heal();
+}
+
+#[test]
+fn b11_mtime_goes_back() {
+    let env = Env::new();
+    let (grown, changed) = (session(1), session(2));
+    let first = env.write(format!("-p/{grown}.jsonl"), user_line(&grown, 1, "belf"));
+    let second = env.write(format!("-p/{changed}.jsonl"), user_line(&changed, 2, "belfalt"));
+    env.index();
+    env.append(format!("-p/{grown}.jsonl"), user_line(&grown, 3, "belf"));
+    env.write(format!("-p/{changed}.jsonl"), user_line(&changed, 2, "belfneu"));
+    // 2001: older than anything the index knows.
+    [&first, &second].into_iter().for_each(|path| set_mtime(path, at(1_000_000_000)));
+    env.index();
+    assert_eq!((env.count("belf"), env.count("belfalt"), env.count("belfneu")), (2, 0, 1));
+    // And before 1970, where some archives put what has no time.
+    env.append(format!("-p/{grown}.jsonl"), user_line(&grown, 4, "belf"));
+    set_mtime(&first, SystemTime::UNIX_EPOCH - Duration::from_secs(1_000_000));
+    env.index();
+    assert_eq!(env.count("belf"), 3);
+    env.heal();
+}
+
+#[test]
+fn b12_the_clock_jumps_ten_years() {
+    let env = Env::new();
+    let id = session(1);
+    let name = format!("-p/{id}.jsonl");
+    let run_at = |now: &str, args: &[&str]| finish(env.command().env("UNSPOOL_NOW", now).args(args));
+    for (number, now) in
+        (1..).zip(["2026-11-16T12:00:00Z", "2036-11-16T12:00:00Z", "2016-11-16T12:00:00Z", "1970-01-01T00:00:00Z"])
+    {
+        env.append(&name, user_line(&id, number, "bzwoelf"));
+        assert_eq!(run_at(now, &["index"]).code, 0, "{now}");
+        assert_eq!(env.count("bzwoelf"), number as usize, "{now}");
+        let found = run_at(now, &["search", "--no-refresh", "bzwoelf"]);
+        assert_eq!(found.code, 0, "{now}: {}", found.stderr);
+    }
+    // During a run: the real clock, where it can be faked.
+    if works("faketime", &["2036-01-01", "true"]) {
+        env.append(&name, user_line(&id, 9, "bzwoelf"));
+        let mut run = under(&env, &["faketime", "-f", "-10y x100000"]);
+        assert_eq!(finish(run.env_remove("UNSPOOL_NOW").arg("index")).code, 0);
+        assert_eq!(env.count("bzwoelf"), 5);
+    } else {
+        skip("no faketime: the jump during a run");
+    }
+    env.heal();
+}
+
+#[test]
+fn b13_mtime_in_the_future_and_in_whole_seconds() {
+    let env = Env::new();
+    let id = session(1);
+    let name = format!("-p/{id}.jsonl");
+    for number in 1..=4 {
+        env.append(&name, user_line(&id, number, "bdreizehn"));
+        // The year 2100, the same second each time.
+        set_mtime(&env.file(&name), at(4_102_444_800));
+        env.index();
+        assert_eq!(env.count("bdreizehn"), number as usize);
+    }
+    env.heal();
+}
+
+#[test]
+fn b13_a_file_system_that_knows_whole_seconds_only() {
+    let env = Env::new();
+    let image = env.path().join("ext2");
+    File::create(&image).and_then(|file| file.set_len(8 << 20)).expect("made");
+    let image = image.to_str().expect("UTF-8");
+    // Inodes of 128 bytes have no room for less than a second.
+    if !works("mkfs.ext2", &["-q", "-F", "-I", "128", image]) {
+        return skip("no mkfs.ext2");
+    }
+    let Some(_mount) = Mount::new(&["-o", "loop", image], &env.claude().join("projects")) else { return };
+    let id = session(1);
+    for number in 1..=8 {
+        env.append(format!("-p/{id}.jsonl"), user_line(&id, number, "bdreizehnsecond"));
+        env.index();
+        assert_eq!(env.count("bdreizehnsecond"), number as usize);
+    }
+    let mtime = std::fs::metadata(env.file(format!("-p/{id}.jsonl"))).expect("there").mtime_nsec();
+    assert_eq!(mtime, 0, "the file system is not what this test needs");
+    env.heal();
+}
+
+#[test]
+fn b14_session_moved_to_another_project() {
+    let env = Env::new();
+    let id = session(1);
+    let from =
+        env.write(format!("-home-u-old/{id}.jsonl"), user_line(&id, 1, "bvierzehn") + &user_line(&id, 2, "bvierzehn"));
+    env.index();
+    let to = env.file(format!("-home-u-new/{id}.jsonl"));
+    std::fs::rename(&from, &to).expect("moved");
+    let report = env.index_json();
+    assert_eq!((&report["moved"], &report["gone"]), (&1.into(), &0.into()), "{report}");
+    let hits = env.hits("bvierzehn");
+    assert_eq!(hits.len(), 2);
+    assert!(
+        hits.iter().all(|hit| hit["path"] == to.to_str().expect("UTF-8") && hit["source_missing"] == false),
+        "{hits:?}"
+    );
+    // Copied and deleted instead: another inode, the same text, and more of it.
+    std::fs::copy(&to, &from).expect("copied");
+    std::fs::remove_file(&to).expect("removed");
+    env.append(format!("-home-u-old/{id}.jsonl"), user_line(&id, 3, "bvierzehn"));
+    env.index();
+    let hits = env.hits("bvierzehn");
+    assert_eq!(hits.len(), 3);
+    assert!(hits.iter().all(|hit| hit["path"] == from.to_str().expect("UTF-8")), "{hits:?}");
+    let status = status(&env);
+    assert_eq!((&status["sessions"], &status["sessions_only_in_index"]), (&1.into(), &0.into()), "{status}");
+    env.heal();
+}
+
+#[test]
+fn b15_hard_links_and_symlinks() {
+    let env = Env::new();
+    let id = session(1);
+    let path = env.write(format!("-a/{id}.jsonl"), user_line(&id, 1, "bfuenfzehn"));
+    std::fs::hard_link(&path, env.file(format!("-b/{id}.jsonl"))).expect("linked");
+    std::fs::hard_link(&path, env.file(format!("-a/{}.jsonl", session(2)))).expect("linked");
+    symlink(&path, env.file(format!("-c/{id}.jsonl"))).expect("linked");
+    // A project under two names.
+    symlink(env.claude().join("projects/-a"), env.claude().join("projects/-d")).expect("linked");
+    let report = env.index_json();
+    assert_eq!((&report["new"], &report["documents"]), (&1.into(), &1.into()), "{report}");
+    assert_eq!(env.count("bfuenfzehn"), 1);
+    // The name it was read under goes; the file itself is still there.
+    std::fs::remove_file(&path).expect("removed");
+    env.index();
+    let hits = env.hits("bfuenfzehn");
+    assert_eq!(hits.len(), 1);
+    assert_eq!(hits[0]["source_missing"], false, "{hits:?}");
+    env.heal();
+}
+
+#[test]
+fn b16_an_inode_is_used_again() {
+    let env = Env::new();
+    let id = session(1);
+    let name = format!("-p/{id}.jsonl");
+    for letter in 'a'..='z' {
+        let (old, new) = (format!("bsechzehnold{letter}"), format!("bsechzehnnew{letter}"));
+        let path = env.write(&name, user_line(&id, 1, &old));
+        env.index();
+        let before = std::fs::metadata(&path).expect("there").ino();
+        std::fs::remove_file(&path).expect("removed");
+        // Longer, so that it looks like the old one grown.
+        env.write(&name, user_line(&id, 1, &new) + &user_line(&id, 2, &new));
+        if std::fs::metadata(&path).expect("there").ino() == before {
+            let report = env.index_json();
+            assert_eq!(report["rewritten"], 1, "{report}");
+            assert_eq!((env.count(&old), env.count(&new)), (0, 2));
+            return env.heal();
+        }
+    }
+    skip("this file system does not use inodes again");
+}
+
+/// Three sessions and a history, indexed.
+fn a_root_with_history(word: &str) -> Env {
+    let env = Env::new();
+    fill_root(&env, word);
+    env.index();
+    env
+}
+
+fn fill_root(env: &Env, word: &str) {
+    for number in 1..=3 {
+        let id = session(number);
+        env.write(format!("-p/{id}.jsonl"), user_line(&id, number, word));
+    }
+    let history = format!(
+        r#"{{"display":"{word} in history","pastedContents":{{}},"timestamp":1759312800000,"project":"/home/u/x"}}"#
+    );
+    std::fs::write(env.claude().join("history.jsonl"), history + "\n").expect("written");
+}
+
+/// What must hold when a root cannot be looked at: exit 3, a reason, and all is as it was.
+fn nothing_is_gone(env: &Env, word: &str, reason: &str) {
+    let ran = env.run(&["index"]);
+    assert_eq!(env.count(word), 4, "everything is still found");
+    assert!(env.hits(word).iter().all(|hit| hit["source_missing"] == false), "{:#?}", env.hits(word));
+    assert_eq!(status(env)["sessions_only_in_index"], 0);
+    assert_eq!(ran.code, 3, "{} {}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains(reason), "{}", ran.stdout);
+}
+
+#[test]
+fn b17_the_root_is_missing() {
+    let env = a_root_with_history("bsiebzehna");
+    let away = env.path().join("away");
+    std::fs::rename(env.claude(), &away).expect("moved");
+    nothing_is_gone(&env, "bsiebzehna", "source root is missing");
+    std::fs::rename(&away, env.claude()).expect("moved back");
+    env.heal();
+}
+
+#[test]
+fn b17_the_root_is_unmounted() {
+    let env = Env::new();
+    let real = env.path().join("real");
+    std::fs::create_dir_all(real.join("projects")).expect("made");
+    let bind = ["--bind", real.to_str().expect("UTF-8")];
+    let Some(mount) = Mount::new(&bind, &env.claude()) else { return };
+    fill_root(&env, "bsiebzehnb");
+    env.index();
+    drop(mount);
+    // The mount point stays, with what lay below it: nothing.
+    std::fs::remove_dir_all(env.claude()).and_then(|()| std::fs::create_dir(env.claude())).expect("empty");
+    nothing_is_gone(&env, "bsiebzehnb", "missing");
+    let Some(_mount) = Mount::new(&bind, &env.claude()) else { return };
+    env.heal();
+}
+
+#[test]
+fn b17_the_root_is_emptied() {
+    let env = a_root_with_history("bsiebzehnc");
+    let away = env.path().join("away");
+    std::fs::rename(env.claude(), &away).expect("moved");
+    std::fs::create_dir_all(env.claude().join("projects")).expect("made");
+    nothing_is_gone(&env, "bsiebzehnc", "vanished");
+    std::fs::remove_dir_all(env.claude()).and_then(|()| std::fs::rename(&away, env.claude())).expect("moved back");
+    env.heal();
+}
+
+#[test]
+fn b18_more_than_half_of_the_files_vanish() {
+    let env = Env::new();
+    for number in 1..=5 {
+        let id = session(number);
+        env.write(format!("-p/{id}.jsonl"), user_line(&id, number, "bachtzehn"));
+    }
+    env.index();
+    (1..=3)
+        .for_each(|number| std::fs::remove_file(env.file(format!("-p/{}.jsonl", session(number)))).expect("removed"));
+    for _ in 0..2 {
+        let ran = env.run(&["index"]);
+        assert_eq!(ran.code, 3, "{}", ran.stderr);
+        assert!(ran.stdout.contains("--confirm"), "{}", ran.stdout);
+        assert_eq!(status(&env)["sessions_only_in_index"], 0);
+    }
+    // What is new is read all the same.
+    let id = session(9);
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 9, "bachtzehn"));
+    assert_eq!(env.run(&["index"]).code, 3);
+    assert_eq!(env.count("bachtzehn"), 6);
+    assert_eq!(env.run(&["index", "--confirm"]).code, 0);
+    assert_eq!(status(&env)["sessions_only_in_index"], 3);
+    assert_eq!(env.count("bachtzehn"), 6, "gone, and kept");
+    env.heal();
+}
+
+#[test]
+fn b19_a_folder_cannot_be_listed() {
+    let env = Env::new();
+    for number in 1..=4 {
+        let id = session(number);
+        let project = if number == 1 { "-closed" } else { "-open" };
+        env.write(format!("{project}/{id}.jsonl"), user_line(&id, number, "bneunzehn"));
+    }
+    env.index();
+    let closed = env.claude().join("projects/-closed");
+    let Some(mut run) = as_nobody(&env) else { return };
+    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o000)).expect("closed");
+    let ran = finish(run.arg("index"));
+    let problems = as_nobody(&env).map(|mut command| finish(command.args(["status", "--problems"])));
+    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o755)).expect("opened");
+    give_to(&env, "0");
+    assert_eq!(ran.code, 3, "{} {}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("-closed"), "{}", ran.stdout);
+    let problems = problems.expect("a command");
+    assert!(problems.stdout.contains("-closed"), "{} {}", problems.stdout, problems.stderr);
+    assert_eq!(env.count("bneunzehn"), 4);
+    assert!(env.hits("bneunzehn").iter().all(|hit| hit["source_missing"] == false));
+    assert_eq!(status(&env)["sessions_only_in_index"], 0);
+    env.heal();
+}
+
+#[test]
+fn b23_the_lock_on_meta_json_is_held() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "bdreiundzwanzig"));
+    env.index();
+    let lock = index_folder(&env).join(".tantivy-meta.lock");
+    let held = File::options().write(true).create(true).truncate(false).open(&lock).expect("opened");
+    held.lock().expect("locked");
+    // All at once: each of them waits.
+    let commands = [&["search", "--no-refresh", "bdreiundzwanzig"][..], &["search", "bdreiundzwanzig"], &["index"]];
+    let start = |args: &&[&str]| {
+        env.command().args(*args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
+    };
+    let running: Vec<Child> = commands.iter().map(start).collect();
+    for (child, args) in running.into_iter().zip(commands) {
+        let ran = guarded(child);
+        assert_eq!(ran.code, 5, "{args:?}: {} {}", ran.stdout, ran.stderr);
+        assert!(
+            ran.stderr.contains(&format!("pid {}", std::process::id())),
+            "{args:?} does not name us: {}",
+            ran.stderr
+        );
+    }
+    drop(held);
+    assert_eq!(env.count("bdreiundzwanzig"), 1);
+    env.heal();
+}

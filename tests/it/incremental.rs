@@ -91,7 +91,8 @@ impl World {
 
     fn index(&self, name: &str) {
         let store = Store::new(&self.dir.path().join(name), &self.roots());
-        let options = UpdateOptions { now: 1, confirm: true, ..UpdateOptions::default() };
+        let options =
+            UpdateOptions { now: 1, confirm: true, wait: Duration::from_secs(10), ..UpdateOptions::default() };
         update(&store, &self.roots(), &options, &Unwatched).expect("indexed");
     }
 

@@ -4,12 +4,14 @@ mod cli;
 mod config;
 mod out;
 mod progress;
+mod signals;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     config::be_private();
     config::quiet_panics();
+    signals::expect_damage();
     match cli::run() {
         Ok(code) => ExitCode::from(code),
         Err(error) => ExitCode::from(out::explain(&error)),
