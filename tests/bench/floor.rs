@@ -15,6 +15,9 @@ use unspool::event;
 use unspool::index::{FileKey, RunSize, Store, Writer};
 use unspool::lines::Transcript;
 
+/// The documents of a file, until a thread takes them.
+type Waiting = std::sync::Mutex<Option<(FileKey, Vec<Document>)>>;
+
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 fn main() -> Result<()> {
@@ -39,8 +42,7 @@ fn tantivy(roots: &[Root], dir: &Path) -> Result<()> {
         .map(|source| Ok((FileKey::of(&source.path), documents(source)?)))
         .collect::<Result<_>>()?;
     let count: usize = made.iter().map(|(_, documents)| documents.len()).sum();
-    let made: Vec<std::sync::Mutex<Option<(FileKey, Vec<Document>)>>> =
-        made.into_iter().map(|one| std::sync::Mutex::new(Some(one))).collect();
+    let made: Vec<Waiting> = made.into_iter().map(|one| std::sync::Mutex::new(Some(one))).collect();
     let store = Store::new(dir, roots);
     let (start, cpu) = (Instant::now(), cpu_seconds());
     let mut writer = store.lock(Duration::from_secs(5))?.write(RunSize::Large)?;
@@ -51,7 +53,7 @@ fn tantivy(roots: &[Root], dir: &Path) -> Result<()> {
 }
 
 /// Hands files over from as many threads as there are cores.
-fn feed(writer: &Writer, made: &[std::sync::Mutex<Option<(FileKey, Vec<Document>)>>]) -> Result<()> {
+fn feed(writer: &Writer, made: &[Waiting]) -> Result<()> {
     let next = AtomicUsize::new(0);
     let work = || -> Result<()> {
         while let Some(one) = made.get(next.fetch_add(1, Ordering::Relaxed)) {

@@ -143,7 +143,6 @@ const NOWHERE: &[&str] = &[
     "redactedwombat",
     "progressnoise",
     "reminderloris",
-    "unknownkeynoise",
     "stophooknoise",
     "staleindexnoise",
     "memorynotenoise",
@@ -217,20 +216,6 @@ fn noise_is_not_found_by_default() {
     assert_eq!(found.collect::<Vec<_>>(), [&""; 0]);
 }
 
-/// What other agents wrote to this one stands in user lines, but is neither a human's nor the assistant's.
-#[test]
-fn messages_of_other_agents_are_noise() {
-    let env = home();
-    let words = ["teammatenoise", "crosssessionnoise", "coordinatornoise", "teamstartnoise"];
-    assert_eq!(words.iter().filter(|word| !is_hidden(&env, word)).collect::<Vec<_>>(), [&""; 0]);
-}
-
-/// A queue operation of a kind nobody knows is no prompt.
-#[test]
-fn unknown_queue_operation_is_noise() {
-    assert!(is_hidden(&home(), "unknownoperationnoise"));
-}
-
 /// A warm-up is the whole of an agent's file. (The one in `20000001` could as well be a human's word.)
 #[test]
 fn warmup_of_an_agent_is_noise() {
@@ -275,26 +260,12 @@ fn queued_shell_command_is_a_command() {
     check(&[("potoobashmode", 1, "09000001", "human", "command", "")]);
 }
 
-/// A gateway wrote the beginning of a message, then the whole of it, under one message id.
-#[test]
-fn streamed_prefix_is_one_hit() {
-    check(&[("With the set the nightly aggregate", 1, "16000001", "assistant", "text", "")]);
-}
-
 /// A frame link is a known type: its title is found, and the line does not count as unknown.
 #[test]
 fn frame_link_is_known() {
     let asked = ask(&home(), "framelinkcaracal");
     let kinds: Vec<(String, &Value)> = asked.hits.iter().map(|hit| (session_of(hit), &hit["kind"])).collect();
     assert_eq!(kinds, [("25000001".to_string(), &Value::from("link"))]);
-}
-
-/// The prompt history of old versions names no session; the prompt still stands in one.
-#[test]
-fn history_without_a_session_is_no_second_hit() {
-    let asked = ask(&home(), "\"accepts 'AB-12345-' with a trailing dash\"");
-    let kinds: Vec<&Value> = asked.hits.iter().map(|hit| &hit["kind"]).collect();
-    assert_eq!(kinds, ["prompt"]);
 }
 
 /// Queries as people type them, and the session that must come first.

@@ -4,7 +4,7 @@
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "a handler may only call what is safe in a signal: write and _exit are")]
 pub(crate) fn expect_damage() {
-    const MESSAGE: &[u8] = b"unspool: error: a file of the index was cut short; run `unspool index --rebuild`\n";
+    const MESSAGE: &[u8] = b"unspool: error: the index is damaged: a file of it was cut short; run `unspool index`\n";
     let handler = || {
         let _ = rustix::io::write(rustix::stdio::stderr(), MESSAGE);
         signal_hook::low_level::exit(i32::from(crate::out::UNUSABLE));
