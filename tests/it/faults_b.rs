@@ -58,7 +58,8 @@ pub(crate) fn finish(command: &mut Command) -> Ran {
     guarded(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started"))
 }
 
-fn guarded(child: Child) -> Ran {
+/// Waits for the end of a process, but not for ever.
+pub(crate) fn guarded(child: Child) -> Ran {
     let pid = pid_of(&child);
     let (done, ended) = std::sync::mpsc::channel::<()>();
     let watchdog = std::thread::spawn(move || {
@@ -307,33 +308,26 @@ fn b3_a_search_outlives_the_files_it_opened() {
 /// Starts a search that stops itself when it has all files of the index open and has given the lock back.
 pub(crate) fn start_stopped_search(env: &Env, word: &str) -> Child {
     let lock = index_folder(env).join(".tantivy-meta.lock");
-    let wrapper =
-        ["strace", "-f", "-o", "/dev/null", "-e", "trace=close", "-e", "inject=close:signal=STOP:when=1", "-P"];
-    let mut command = under(env, &[&wrapper[..], &[lock.to_str().expect("UTF-8")]].concat());
+    let log = env.path().join("trace");
+    let stop = ["-e", "trace=close", "-e", "inject=close:signal=STOP:when=1", "-P", lock.to_str().expect("UTF-8")];
+    let mut command = under(env, &[&["strace", "-f", "-o", log.to_str().expect("UTF-8")], &stop[..]].concat());
     command.args(["search", "--no-refresh", "--json", "--messages", word]);
     let search = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
     let start = Instant::now();
-    let is_stopped = |pid: Pid| {
-        let maps = std::fs::read_to_string(format!("/proc/{}/maps", pid.as_raw_nonzero())).unwrap_or_default();
-        let stat = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
-        // Stopped for good ("T"), or as its tracer sees it ("t"), with the stored text mapped.
-        maps.contains(".store")
-            && stat.lines().any(|line| line.starts_with("State:\tt") || line.starts_with("State:\tT"))
-    };
-    while !try_traced_child(&search).is_some_and(is_stopped) && start.elapsed() < GUARD {
+    while !std::fs::read_to_string(&log).is_ok_and(|log| log.contains("stopped by SIGSTOP")) {
+        assert!(start.elapsed() < GUARD, "the search did not stop");
         std::thread::sleep(Duration::from_millis(5));
     }
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", traced_child(&search).as_raw_nonzero()));
+    assert!(maps.expect("read").contains(".store"), "the search has not opened the index");
     search
 }
 
 /// The process that a tracer runs.
 pub(crate) fn traced_child(tracer: &Child) -> Pid {
-    try_traced_child(tracer).expect("a traced process")
-}
-
-fn try_traced_child(tracer: &Child) -> Option<Pid> {
-    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", tracer.id())).ok()?;
-    Pid::from_raw(children.split_whitespace().next()?.parse().ok()?)
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", tracer.id())).expect("read");
+    let child = children.split_whitespace().next().expect("a child").parse().expect("a number");
+    Pid::from_raw(child).expect("a pid")
 }
 
 pub(crate) fn segment_files(env: &Env) -> Vec<PathBuf> {

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use rustix::process::{Signal, kill_process};
 
 use crate::faults_b::{
-    Mount, as_nobody, can_trace, finish, give_to, index_folder, is_root, segment_files, skip, start_stopped_search,
-    status, tool, traced_child, under, works,
+    Mount, as_nobody, can_trace, finish, give_to, guarded, index_folder, is_root, segment_files, skip,
+    start_stopped_search, status, tool, traced_child, under, works,
 };
 use crate::util::{Env, Ran, session, user_line};
 
@@ -294,11 +294,12 @@ fn d5_a_block_goes_bad_during_a_search() {
         .iter()
         .for_each(|(file, _)| File::options().write(true).open(file).and_then(|file| file.set_len(0)).expect("cut"));
     kill_process(pid, Signal::CONT).expect("continued");
-    let ran = Ran::from(search.wait_with_output().expect("ended"));
+    let ran = guarded(search);
     healthy.iter().for_each(|(file, bytes)| std::fs::write(file, bytes).expect("mended"));
     env.heal();
     assert_eq!(ran.code, 4, "{} {}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("damaged"), "{}", ran.stderr);
+    // In whatever words: that the index is at fault, and what to do about it.
+    assert!(ran.stderr.contains("the index") && ran.stderr.contains("run `unspool "), "{}", ran.stderr);
 }
 
 #[test]

@@ -83,8 +83,10 @@ pub(crate) fn is_terminal() -> bool {
 
 /// Says what went wrong and what to do next; gives the exit code for it.
 pub(crate) fn explain(error: &anyhow::Error) -> u8 {
-    note(&format!("error: {error:#}"));
-    let Some(known) = error.downcast_ref::<Error>() else { return FAILED };
+    // Our own errors name their cause themselves.
+    let known = error.downcast_ref::<Error>();
+    note(&known.map_or_else(|| format!("error: {error:#}"), |known| format!("error: {known}")));
+    let Some(known) = known else { return FAILED };
     if let Some(hint) = known.hint_text() {
         note(&format!("hint: {hint}"));
     }
