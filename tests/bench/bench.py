@@ -148,7 +148,7 @@ class Bench:
         self.raw["search"] = {"queries": queries, "runs": timed_runs, "with_refresh": fresh}
         if shutil.which("rg"):
             folder = self.root / "projects" if (self.root / "projects").is_dir() else self.root
-            rg = [timed(["rg", "-i", "--no-ignore", "--hidden", "-c", re.escape(query), folder], check=False)["wall"] for query in queries[:5]]
+            rg = [timed(["rg", "-i", "-F", "--no-ignore", "--hidden", "-c", query, folder], check=False)["wall"] for query in queries[:5]]
             self.raw["search"]["rg"] = rg
             rows.append(row("cold search / rg -i over the raw files", median / statistics.median(rg), 1 / 40, 1 / 100))
         no_op = statistics.median(self.raw["no_op"]["runs"])
