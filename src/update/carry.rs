@@ -46,7 +46,9 @@ fn take_over_file(
     };
     let documents: Vec<Document> = documents.into_iter().filter(|document| !is_state_title(document)).collect();
     report.carried += documents.len() as u64;
-    let gone = if checkpoint.forgotten { checkpoint } else { checkpoint.gone(now) };
+    let mut gone = if checkpoint.forgotten { checkpoint } else { checkpoint.gone(now) };
+    // What a damaged index says of itself may be wrong; what was taken over is known.
+    gone.state.documents = documents.len() as u64;
     writer.add(gone.key(), documents)?;
     writer.checkpoint(&gone, title_of(&gone), false)
 }
