@@ -115,10 +115,8 @@ pub struct Hit {
     pub gone: bool,
     /// How well it matches; only comparable within one answer.
     pub score: f32,
-    /// The piece that matches.
+    /// The piece that matches; hostile text, to be shown through [`crate::untrusted`].
     pub snippet: Snippet,
-    /// The marked piece may come from hostile text: see [`crate::untrusted`].
-    pub text: Untrusted,
 }
 
 /// Answers a search.
@@ -239,7 +237,6 @@ impl View<'_> {
             error: document.error,
             gone,
             score: found.score,
-            text: Untrusted::new(snippet.text.clone()),
             snippet,
         })
     }

@@ -109,7 +109,7 @@ fn fold(text: &str, window: Range<usize>, matches: &[(Range<usize>, usize)]) -> 
         while let Some(mark) = marks.next_if(|mark| mark.start <= at) {
             open = Some(match open {
                 Some((start, end)) => (start, end.max(mark.end)),
-                None => (folded_length(&snippet), mark.end),
+                None => (snippet.text.len(), mark.end),
             });
         }
         push_folded(&mut snippet.text, c);
@@ -117,10 +117,6 @@ fn fold(text: &str, window: Range<usize>, matches: &[(Range<usize>, usize)]) -> 
     close(&mut snippet, &mut open);
     snippet.text.truncate(snippet.text.trim_end().len());
     snippet
-}
-
-fn folded_length(snippet: &Snippet) -> usize {
-    snippet.text.len()
 }
 
 fn push_folded(out: &mut String, c: char) {

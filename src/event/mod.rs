@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use crate::json::{self, Token, Walk};
 pub use ladder::{Reading, whole_records};
-use shape::{AgentMeta, Attachment, Entry, HistoryEntry, Progress, RawBlock, RawContent, RawUsage, Str, ToolUseResult};
+use shape::{AgentMeta, Attachment, Entry, HistoryEntry, Progress, RawBlock, RawContent, RawUsage, Str};
 
 /// One line of a transcript.
 #[derive(Debug, Default)]
@@ -56,8 +56,6 @@ pub enum Body<'a> {
         meta: bool,
         /// Whether it is the summary that replaces a compacted conversation.
         compact: bool,
-        /// The subagent whose result this is.
-        result_of: Option<Cow<'a, str>>,
     },
     /// A line of type `assistant`.
     Assistant {
@@ -324,15 +322,11 @@ fn body_of<'a>(entry: Entry<'a>, line: &'a str) -> Body<'a> {
 }
 
 fn user(entry: Entry<'_>) -> Body<'_> {
-    let result = entry.tool_use_result.0.filter(|raw| memchr::memmem::find(raw.as_bytes(), b"\"agentId\"").is_some());
-    let result_of =
-        result.and_then(|raw| serde_json::from_str::<ToolUseResult<'_>>(raw).ok()).and_then(|found| found.agent.0);
     Body::User {
         blocks: blocks_of(entry.message.content),
         origin: entry.origin.kind.0,
         meta: entry.meta.0,
         compact: entry.compact.0,
-        result_of,
     }
 }
 

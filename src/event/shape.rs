@@ -389,7 +389,6 @@ object! {
         "content" => content: Raw<'a>,
         "attachment" => attachment: Raw<'a>,
         "data" => data: Raw<'a>,
-        "toolUseResult" => tool_use_result: Raw<'a>,
         "snapshot" => snapshot: Raw<'a>,
         "blocks" => blocks: Raw<'a>,
         "trackingPath" => tracking_path: Str<'a>,
@@ -479,11 +478,6 @@ object! {
         "agentId" => agent: Str<'a>,
         "message" => message: Raw<'a>,
     }
-}
-
-object! {
-    /// The one thing wanted of a tool's own result: which subagent it was.
-    ToolUseResult { "agentId" => agent: Str<'a> }
 }
 
 object! {

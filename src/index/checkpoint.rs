@@ -203,24 +203,9 @@ impl Known {
         known == Some(&FORGOTTEN) || known == Some(&source_stat_key(source))
     }
 
-    /// Whether the file was ever read.
-    pub fn has(&self, path: &Path) -> bool {
-        self.0.contains_key(&FileKey::of(path))
-    }
-
     /// The files that were there last time, by their keys.
     pub fn present(&self) -> impl Iterator<Item = FileKey> + '_ {
         self.0.iter().filter(|(_, stat)| **stat != GONE && **stat != FORGOTTEN).map(|(key, _)| *key)
-    }
-
-    /// How many files there are, those that are gone included.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether nothing was ever read.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 

@@ -13,7 +13,7 @@ use tantivy::{DocAddress, DocSet as _, ReloadPolicy, Searcher, TERMINATED, Tanti
 use super::checkpoint::{Checkpoint, FileKey, Known};
 use super::directory::SafeDirectory;
 use super::gather::ByPrint;
-use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, GONE, MAIN_FILE};
+use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, MAIN_FILE};
 use super::writer::Header;
 use super::{Found, damage, damaged, open_checked, register, tantivy_error};
 use crate::document::{Document, Kind};
@@ -360,12 +360,6 @@ impl Reader {
             column.ord_to_str(ord, &mut text)?;
         }
         Ok(FileKey::parse(&text).unwrap_or(FileKey::from_number(0)))
-    }
-
-    /// How many files are gone, and how many there are in all.
-    pub fn count_files(&self) -> Result<(usize, usize)> {
-        let known = self.known()?;
-        Ok((known.0.values().filter(|stat| **stat == GONE).count(), known.0.len()))
     }
 }
 

@@ -44,7 +44,7 @@ impl Screen {
         for session in &response.sessions {
             self.session_line(out, &session.session)?;
             for hit in &session.hits {
-                self.hit_line(out, hit, &session.session)?;
+                self.hit_line(out, hit)?;
             }
             let more = session.total - session.hits.len();
             if more > 0 {
@@ -84,7 +84,7 @@ impl Screen {
         writeln!(out, "{TITLE}{}{TITLE:#}  {DIM}{facts}{DIM:#}", cut(&title, room))
     }
 
-    fn hit_line(&self, out: &mut dyn Write, hit: &Hit, session: &SessionInfo) -> io::Result<()> {
+    fn hit_line(&self, out: &mut dyn Write, hit: &Hit) -> io::Result<()> {
         let (who, style) = who(hit);
         let when = hit.timestamp.map(|time| self.moment(time)).unwrap_or_default();
         let lead = 2 + WHO_WIDTH + 1 + WHEN_WIDTH + 2;
@@ -103,7 +103,6 @@ impl Screen {
         }
         let room = self.width.saturating_sub(lead + notes.width()).max(24);
         self.marked(out, hit, room)?;
-        let _ = session;
         writeln!(out, "{DIM}{notes}{DIM:#}")
     }
 

@@ -10,7 +10,6 @@ import os
 import platform
 import random
 import re
-import resource
 import shutil
 import sqlite3
 import statistics
@@ -125,7 +124,7 @@ class Bench:
         if self.options.root:
             return []
         target = sorted((self.root / "projects").glob("*/*.jsonl"))[0]
-        walls, reads = [], []
+        walls = []
         for number in range(15):
             line = json.dumps({"type": "user", "uuid": f"bench-{number}", "message": {"content": f"appended bench{number}x"}})
             with open(target, "a", encoding="utf-8") as out:
@@ -136,7 +135,7 @@ class Bench:
         no_op = statistics.median(self.raw["no_op"]["runs"])
         out = subprocess.run([self.options.floor, "commit", self.root, self.index, "15"], check=True, capture_output=True, text=True)
         commits = [float(line) for line in out.stdout.split()]
-        self.raw["append"] = {"runs": walls, "commits": commits, "reads": reads}
+        self.raw["append"] = {"runs": walls, "commits": commits}
         return [row("append a line: (time − no-op) / bare tantivy commit", (statistics.median(walls) - no_op) / statistics.median(commits), 1.5, 1.1)]
 
     def search(self):
@@ -176,12 +175,10 @@ def row(name, value, must, aim):
 
 
 def timed(command, check=True):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
-    del before
     code = os.waitstatus_to_exitcode(status)
     process.returncode = code
     if check and code not in (0, 3):
