@@ -40,6 +40,7 @@
 
 pub mod error;
 pub mod untrusted;
+pub mod dates;
 pub mod discover;
 pub mod lines;
 mod json;
