@@ -35,13 +35,14 @@ pub struct Error {
     pub kind: ErrorKind,
     message: String,
     hint: Option<String>,
+    part: Option<(String, std::ops::Range<usize>)>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// Makes an error from a sentence without a full stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, source: None }
+        Self { kind, message: message.into(), hint: None, part: None, source: None }
     }
 
     /// Makes an error of a failed file operation; the kind follows from the cause.
@@ -57,6 +58,18 @@ impl Error {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Adds the text it is about, and which part of that.
+    #[must_use]
+    pub fn about(mut self, text: &str, part: std::ops::Range<usize>) -> Self {
+        self.part = Some((text.to_string(), part));
+        self
+    }
+
+    /// Returns the text it is about, and which part of that.
+    pub fn part(&self) -> Option<(&str, std::ops::Range<usize>)> {
+        self.part.as_ref().map(|(text, part)| (text.as_str(), part.clone()))
     }
 
     /// Adds the underlying cause.

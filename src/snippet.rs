@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::analysis::{TERM_CAP, analyze};
+use crate::index::Corrections;
+use crate::query::{Pattern, Query};
 
 /// A piece of a text.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -18,18 +20,56 @@ pub struct Snippet {
     pub cut_after: bool,
 }
 
-/// Picks the piece of at most about `length` bytes that holds most of the wanted terms.
-pub fn snippet<'q>(text: &str, wanted: impl Iterator<Item = &'q str>, length: usize) -> Snippet {
-    let wanted: HashMap<&str, usize> =
-        wanted.enumerate().map(|(at, term)| (&term[..term.len().min(TERM_CAP)], at)).collect();
-    let mut matches: Vec<(Range<usize>, usize)> = Vec::new();
-    analyze(text, &mut |term| {
-        if let Some(which) = wanted.get(term.text) {
-            matches.push((term.from..term.to, *which));
+/// What is marked: terms, beginnings of terms, matches of patterns.
+#[derive(Debug, Default)]
+pub struct Marks<'q> {
+    terms: HashMap<&'q str, usize>,
+    prefixes: Vec<String>,
+    patterns: Vec<&'q Pattern>,
+}
+
+impl<'q> Marks<'q> {
+    /// Marks what a query looks for.
+    pub fn new(query: &'q Query, corrections: &'q Corrections) -> Self {
+        let corrected =
+            query.terms().filter_map(|term| corrections.of(term)).flatten().map(|meant| meant.term.as_str());
+        let patterns: Vec<&Pattern> = query.patterns().collect();
+        // The words of a pattern would be marked where it does not match.
+        let terms = if patterns.is_empty() { query.terms().chain(corrected).collect() } else { Vec::new() };
+        Self { patterns, prefixes: query.prefixes(), ..Self::of(terms.into_iter()) }
+    }
+
+    /// Marks terms.
+    pub fn of(wanted: impl Iterator<Item = &'q str>) -> Self {
+        let terms = wanted.enumerate().map(|(at, term)| (&term[..term.floor_char_boundary(TERM_CAP)], at)).collect();
+        Self { terms, ..Self::default() }
+    }
+
+    /// Picks the piece of at most about `length` bytes that holds most of what is marked.
+    pub fn snippet(&self, text: &str, length: usize) -> Snippet {
+        let matches = self.matches(text);
+        let window = best_window(text, &matches, length);
+        fold(text, window, &matches)
+    }
+
+    /// Where a text has something to mark, and which of the marks it is.
+    pub fn matches(&self, text: &str) -> Vec<(Range<usize>, usize)> {
+        let mut matches: Vec<(Range<usize>, usize)> = Vec::new();
+        for (which, pattern) in self.patterns.iter().enumerate() {
+            matches.extend(pattern.matches(text).map(|range| (range, usize::MAX - which)));
         }
-    });
-    let window = best_window(text, &matches, length);
-    fold(text, window, &matches)
+        if !self.terms.is_empty() || !self.prefixes.is_empty() {
+            analyze(text, &mut |term| {
+                let begins = || self.prefixes.iter().position(|prefix| term.text.starts_with(prefix.as_str()));
+                let which = self.terms.get(term.text).copied().or_else(|| begins().map(|at| at + (1 << 20)));
+                matches.extend(which.map(|which| (term.from..term.to, which)));
+            });
+        }
+        if !self.patterns.is_empty() {
+            matches.sort_by_key(|(range, _)| range.start);
+        }
+        matches
+    }
 }
 
 /// The stretch with the most different terms; the earliest of equals.
@@ -144,7 +184,7 @@ mod tests {
 
     /// Shows a snippet with its marks in brackets.
     fn show(text: &str, wanted: &[&str], length: usize) -> String {
-        let snippet = snippet(text, wanted.iter().copied(), length);
+        let snippet = Marks::of(wanted.iter().copied()).snippet(text, length);
         let mut shown = snippet.text.clone();
         for (start, end) in snippet.ranges.iter().rev() {
             shown.insert(*end, ']');

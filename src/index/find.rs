@@ -7,35 +7,54 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use tantivy::query::{BooleanQuery, BoostQuery, EnableScoring, Occur, PhraseQuery, Query as TantivyQuery, TermQuery};
-use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::query::{EnableScoring, Query as TantivyQuery, TermQuery};
+use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocSet as _, Score, TERMINATED, Term};
 
+use super::candidates::{Aim, is_common, phrase};
 use super::checkpoint::FileKey;
+use super::correct::Corrections;
 use super::gather::{ByPrint, Gather, Match, Prints, fold};
 use super::reader::Reader;
-use super::schema::session_key;
-use crate::analysis::WHOLE_MARK;
+use super::schema::{Action, action_of, from_class, session_key};
 use crate::document::{Kind, Role};
 use crate::error::Result;
-use crate::query::{Chunk, Query, Shape};
+use crate::query::{Filter, Query, Shape};
 
 /// How many of the best candidates are looked at again.
 const RESCORED: usize = 200;
-/// Words too common to be looked for on their own.
-const COMMON: [&str; 40] = [
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "had", "has", "have",
-    "how", "i", "in", "is", "it", "me", "my", "not", "of", "on", "or", "so", "that", "the", "this", "to", "was", "we",
-    "what", "when", "with", "you", "did",
-];
+/// How much of a score depends on age: as much as this, half of it lost in the time below.
+const AGE_SHARE: f32 = 0.1;
+/// The time in which a hit loses half of what it has for being new, in milliseconds.
+const AGE_HALF: f32 = 90.0 * 86_400_000.0;
 
-/// What may be found.
-#[derive(Clone, Debug, Default)]
-pub struct Filter {
-    /// Also what Claude Code itself put in.
-    pub meta: bool,
-    /// A session to be left out.
-    pub without_session: Option<String>,
+/// In which order hits come.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Sort {
+    /// The best first.
+    #[default]
+    Relevance,
+    /// The newest first.
+    Newest,
+    /// The oldest first.
+    Oldest,
+}
+
+/// What to find, and how to order it.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'q> {
+    /// The query.
+    pub query: &'q Query,
+    /// What may be found.
+    pub filter: &'q Filter,
+    /// What is looked for instead of words that are nowhere.
+    pub corrections: &'q Corrections,
+    /// In which order.
+    pub sort: Sort,
+    /// Whether plain words must all be there.
+    pub strict: bool,
+    /// The time, in milliseconds since 1970.
+    pub now: i64,
 }
 
 /// One hit.
@@ -48,8 +67,24 @@ pub struct Found {
     pub group: u64,
     /// The number of its session.
     pub session: u64,
-    /// When.
+    /// When; [`i64::MAX`] if that is not known.
     pub time: i64,
+    class: u64,
+}
+
+/// What a score is made of: the product of these.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Factors {
+    /// The words, by how often and how rare (BM25).
+    pub words: f32,
+    /// What it is and who speaks.
+    pub kind: f32,
+    /// How much of the query it holds.
+    pub coverage: f32,
+    /// Whether it holds the query word for word.
+    pub verbatim: f32,
+    /// How new it is.
+    pub age: f32,
 }
 
 /// All hits. Ordering all of them would take longer than finding them, so only the first few are in order at first.
@@ -57,6 +92,8 @@ pub struct Found {
 pub struct Ranked {
     hits: Vec<Found>,
     in_order: usize,
+    sort: Sort,
+    factors: ByPrint<Factors>,
     /// How many sessions they are in.
     pub sessions: usize,
 }
@@ -72,9 +109,15 @@ impl Ranked {
         self.in_order
     }
 
+    /// What the score of a hit is made of, if it was looked at closely.
+    pub fn factors(&self, hit: &Found) -> Option<Factors> {
+        self.factors.get(&hit.group).copied()
+    }
+
     /// Puts all hits in order.
     pub fn order_all(&mut self) {
-        self.hits[self.in_order..].sort_unstable_by(Found::by_rank);
+        let sort = self.sort;
+        self.hits[self.in_order..].sort_unstable_by(|a, b| a.order(b, sort));
         self.in_order = self.hits.len();
     }
 
@@ -89,51 +132,28 @@ impl Ranked {
 
 impl Reader {
     /// Finds all hits of a query; equal ones have a fixed order.
-    pub fn find(&self, query: &Query, filter: &Filter) -> Result<Ranked> {
+    pub fn find(&self, search: &Search<'_>) -> Result<Ranked> {
         self.guarded(|| {
+            let Search { query, filter, corrections, sort, strict, .. } = *search;
             let gather = Gather {
-                meta: filter.meta,
+                meta: filter.finds_meta() || query_finds_meta(query),
                 without: filter.without_session.as_deref().map(session_key),
-                prior: if query.shape == Shape::Words { prior } else { no_prior },
+                prior: prior_for(query),
             };
-            let matches = self.searcher.search(&*self.candidates(query), &gather)?;
+            let aim = Aim { query, filter, corrections, strict };
+            let matches = self.searcher.search(&*self.candidates(aim)?, &gather)?;
             let (folded, equals) = fold(matches, |session| self.has_transcript(session));
             let mut hits: Vec<Found> = folded.into_iter().map(Found::from).collect();
             let sessions = hits.iter().map(|hit| hit.session).collect::<Prints>().len();
             let in_order = hits.len().min(RESCORED);
             if in_order < hits.len() {
-                hits.select_nth_unstable_by(in_order, Found::by_rank);
+                hits.select_nth_unstable_by(in_order, |a, b| a.order(b, sort));
             }
             self.settle(&mut hits[..in_order], &equals)?;
-            self.look_again(query, &mut hits[..in_order])?;
-            hits[..in_order].sort_unstable_by(Found::by_rank);
-            Ok(Ranked { hits, in_order, sessions })
+            let factors = self.look_again(search, &mut hits[..in_order])?;
+            hits[..in_order].sort_unstable_by(|a, b| a.order(b, sort));
+            Ok(Ranked { hits, in_order, sort, factors, sessions })
         })
-    }
-
-    /// The query for everything that may be a hit.
-    fn candidates(&self, query: &Query) -> Box<dyn TantivyQuery> {
-        let body = self.fields.body;
-        let mut clauses: Vec<(Occur, Box<dyn TantivyQuery>)> = Vec::new();
-        let skip_common = query.chunks.iter().any(|chunk| chunk.quoted || !is_common(chunk));
-        for chunk in &query.chunks {
-            if chunk.quoted {
-                clauses.push((Occur::Must, phrase(body, &chunk.terms)));
-            } else if !(skip_common && is_common(chunk)) {
-                clauses.extend(chunk_clauses(body, chunk).into_iter().map(|clause| (Occur::Should, clause)));
-            }
-        }
-        let should = |clause| (Occur::Should, clause);
-        clauses.extend(joined_words(query).into_iter().map(|whole| should(boosted(term(body, &whole), 1.0))));
-        clauses.extend(neighbours(query).into_iter().map(|pair| should(boosted(phrase(body, &pair), 0.3))));
-        let sequence: Vec<String> = query.sequence().into_iter().map(str::to_string).collect();
-        if sequence.len() > 1 {
-            clauses.push(should(phrase(body, &sequence)));
-        }
-        if query.shape == Shape::Path {
-            clauses.push(should(boosted(phrase(self.fields.path, &sequence), 2.0)));
-        }
-        Box::new(BooleanQuery::new(clauses))
     }
 
     /// Of copies of equal age, shows the one whose file comes first.
@@ -160,34 +180,59 @@ impl Reader {
         Ok(())
     }
 
-    /// Raises hits that hold more of the query, and those that hold it word for word.
-    fn look_again(&self, query: &Query, hits: &mut [Found]) -> tantivy::Result<()> {
+    /// Raises hits that hold more of the query, those that hold it word for word, and a little those that are new.
+    fn look_again(&self, search: &Search<'_>, hits: &mut [Found]) -> tantivy::Result<ByPrint<Factors>> {
         hits.sort_unstable_by_key(|hit| hit.address);
         let addresses: Vec<DocAddress> = hits.iter().map(|hit| hit.address).collect();
-        let mut held = vec![0.0; hits.len()];
-        let mut whole = 0.0;
-        for term in scored_terms(query) {
-            let term = Term::from_field_text(self.fields.body, term);
-            let weight = self.rarity(&term)?;
-            whole += weight;
-            for (index, found) in
-                self.holding(&TermQuery::new(term, IndexRecordOption::Basic), &addresses)?.into_iter().enumerate()
-            {
-                held[index] += if found { weight } else { 0.0 };
-            }
-        }
-        let sequence = query.sequence();
-        let verbatim = if sequence.len() > 1 {
-            let terms: Vec<String> = sequence.iter().map(ToString::to_string).collect();
-            self.holding(&*phrase(self.fields.body, &terms), &addresses)?
-        } else {
-            vec![false; hits.len()]
-        };
+        let coverage = self.coverage(search, &addresses)?;
+        let verbatim = self.verbatim(search.query, &addresses)?;
+        let prior = prior_for(search.query);
+        let mut factors = ByPrint::default();
         for (index, hit) in hits.iter_mut().enumerate() {
-            let coverage = if whole > 0.0 { held[index] / whole } else { 1.0 };
-            hit.score *= (0.5 + 0.5 * coverage) * if verbatim[index] { 2.0 } else { 1.0 };
+            let kind = prior(hit.class);
+            let found = Factors {
+                words: hit.score / kind,
+                kind,
+                coverage: 0.5 + 0.5 * coverage[index],
+                verbatim: if verbatim[index] { 2.0 } else { 1.0 },
+                age: newness(hit.time, search.now),
+            };
+            hit.score *= found.coverage * found.verbatim * found.age;
+            factors.insert(hit.group, found);
         }
-        Ok(())
+        Ok(factors)
+    }
+
+    /// How much of the query each document holds, by the weight of its words.
+    fn coverage(&self, search: &Search<'_>, addresses: &[DocAddress]) -> tantivy::Result<Vec<f32>> {
+        let mut held = vec![0.0; addresses.len()];
+        let mut whole = 0.0;
+        for text in scored_terms(search.query) {
+            let others = search.corrections.of(text).unwrap_or_default();
+            let known =
+                if others.is_empty() { vec![text] } else { others.iter().map(|one| one.term.as_str()).collect() };
+            let mut weight: f32 = 0.0;
+            let mut found = vec![false; addresses.len()];
+            for word in known {
+                let term = Term::from_field_text(self.fields.body, word);
+                let rarity = self.rarity(&term)?;
+                weight = if weight == 0.0 { rarity } else { weight.min(rarity) };
+                let holding = self.holding(&TermQuery::new(term, IndexRecordOption::Basic), addresses)?;
+                found.iter_mut().zip(holding).for_each(|(found, holds)| *found |= holds);
+            }
+            whole += weight;
+            held.iter_mut().zip(found).for_each(|(held, found)| *held += if found { weight } else { 0.0 });
+        }
+        Ok(held.into_iter().map(|held| if whole > 0.0 { held / whole } else { 1.0 }).collect())
+    }
+
+    /// Whether each document holds the words of the query in their order.
+    fn verbatim(&self, query: &Query, addresses: &[DocAddress]) -> tantivy::Result<Vec<bool>> {
+        let terms: Vec<String> = query.sequence().iter().map(ToString::to_string).collect();
+        if terms.len() < 2 {
+            return Ok(vec![false; addresses.len()]);
+        }
+        self.holding(&*phrase(self.fields.body, &terms), addresses)
     }
 
     /// Says of each document, given in order, whether a query matches it.
@@ -215,40 +260,75 @@ impl Reader {
 
 impl From<Match> for Found {
     fn from(hit: Match) -> Self {
-        Self { address: hit.address, score: hit.score, group: hit.group, session: hit.session, time: hit.time }
+        Self {
+            address: hit.address,
+            score: hit.score,
+            group: hit.group,
+            session: hit.session,
+            time: hit.time,
+            class: hit.class,
+        }
     }
 }
 
 impl Found {
-    /// The better score first, then the newer, then a fixed order.
-    fn by_rank(&self, other: &Self) -> std::cmp::Ordering {
+    /// The better score first, then the newer, then a fixed order; or by time alone.
+    fn order(&self, other: &Self, sort: Sort) -> std::cmp::Ordering {
         let newest = |hit: &Self| if hit.time == i64::MAX { i64::MIN } else { hit.time };
-        other
-            .score
-            .total_cmp(&self.score)
-            .then_with(|| newest(other).cmp(&newest(self)))
-            .then_with(|| self.group.cmp(&other.group))
+        let newer = || newest(other).cmp(&newest(self));
+        let better = || other.score.total_cmp(&self.score);
+        let first = match sort {
+            Sort::Relevance => better().then_with(newer),
+            Sort::Newest => newer().then_with(better),
+            Sort::Oldest => self.time.cmp(&other.time).then_with(better),
+        };
+        first.then_with(|| self.group.cmp(&other.group))
+    }
+}
+
+/// How much a document of each class counts.
+type Prior = fn(u64) -> Score;
+
+fn prior_for(query: &Query) -> Prior {
+    match query.shape {
+        Shape::Words => by_speaker,
+        Shape::Path => by_action,
+        Shape::Code => by_nothing,
     }
 }
 
 /// What people typed and were answered counts for more than what tools printed.
-fn prior(role: Role, kind: Kind) -> Score {
-    match (role, kind) {
-        (_, Kind::Title) => 1.5,
-        (Role::Human | Role::Programmatic, _) => 1.3,
-        (_, Kind::Text | Kind::Compaction | Kind::Recap) => 1.2,
-        (_, Kind::ToolResult | Kind::Output) => 0.8,
-        (Role::Meta, _) => 0.6,
+fn by_speaker(class: u64) -> Score {
+    match from_class(class) {
+        (_, Kind::Title, _) => 1.5,
+        (Role::Human | Role::Programmatic, _, _) => 1.3,
+        (_, Kind::Text | Kind::Compaction | Kind::Recap, _) => 1.2,
+        (_, Kind::ToolResult | Kind::Output, _) => 0.8,
+        (Role::Meta, _, _) => 0.6,
         _ => 1.0,
     }
 }
 
-fn no_prior(role: Role, _: Kind) -> Score {
-    if role == Role::Meta { 0.6 } else { 1.0 }
+/// Who looks for a file mostly wants to know where it was changed.
+fn by_action(class: u64) -> Score {
+    let action = match action_of(class) {
+        Action::Change => 2.0,
+        Action::Read => 1.5,
+        Action::None => 1.0,
+    };
+    action * by_nothing(class)
 }
 
-fn is_common(chunk: &Chunk) -> bool {
-    chunk.terms.len() == 1 && COMMON.contains(&chunk.terms[0].as_str())
+fn by_nothing(class: u64) -> Score {
+    if from_class(class).0 == Role::Meta { 0.6 } else { 1.0 }
+}
+
+fn newness(time: i64, now: i64) -> f32 {
+    if time == i64::MAX || now == 0 {
+        return 1.0 - AGE_SHARE;
+    }
+    let age = now.saturating_sub(time).max(0) as f32;
+    1.0 - AGE_SHARE + AGE_SHARE * (-age / AGE_HALF).exp2()
 }
 
 /// The terms by which coverage is measured: identifiers by their parts.
@@ -268,56 +348,6 @@ fn scored_terms(query: &Query) -> Vec<&str> {
     terms
 }
 
-fn chunk_clauses(field: Field, chunk: &Chunk) -> Vec<Box<dyn TantivyQuery>> {
-    let mut clauses: Vec<Box<dyn TantivyQuery>> = chunk.terms.iter().map(|part| term(field, part)).collect();
-    clauses.extend(chunk.wholes.iter().map(|whole| term(field, whole)));
-    if chunk.terms.len() > 1 {
-        clauses.push(phrase(field, &chunk.terms));
-    }
-    clauses
-}
-
-/// Neighbouring words written as one: `retry after` also looks for `retryAfter`.
-fn joined_words(query: &Query) -> Vec<String> {
-    let plain: Vec<Option<&str>> = query
-        .chunks
-        .iter()
-        .map(|chunk| (!chunk.quoted && chunk.terms.len() == 1).then(|| chunk.terms[0].as_str()))
-        .collect();
-    let mut joined = Vec::new();
-    for length in 2..=4 {
-        for window in plain.windows(length) {
-            let words: Option<Vec<&str>> = window.iter().copied().collect();
-            let word = words.map(|words| words.concat()).filter(|word| word.len() >= 4);
-            joined.extend(word.iter().map(|word| format!("{WHOLE_MARK}{word}")));
-            joined.extend(word);
-        }
-    }
-    joined
-}
-
-/// Pairs of words that stand side by side in the query, but not two common ones.
-fn neighbours(query: &Query) -> Vec<Vec<String>> {
-    if query.sequence().len() == 2 {
-        // The whole query is the pair.
-        return Vec::new();
-    }
-    let open: Vec<&Chunk> = query.chunks.iter().filter(|chunk| !chunk.quoted).collect();
-    let pairs = open.windows(2).filter(|pair| !(is_common(pair[0]) && is_common(pair[1])));
-    pairs.filter_map(|pair| Some(vec![pair[0].terms.last()?.clone(), pair[1].terms.first()?.clone()])).collect()
-}
-
-fn term(field: Field, text: &str) -> Box<dyn TantivyQuery> {
-    Box::new(TermQuery::new(Term::from_field_text(field, text), IndexRecordOption::WithFreqs))
-}
-
-fn phrase(field: Field, terms: &[String]) -> Box<dyn TantivyQuery> {
-    match terms {
-        [one] => term(field, one),
-        many => Box::new(PhraseQuery::new(many.iter().map(|text| Term::from_field_text(field, text)).collect())),
-    }
-}
-
-fn boosted(query: Box<dyn TantivyQuery>, factor: Score) -> Box<dyn TantivyQuery> {
-    Box::new(BoostQuery::new(query, factor))
+fn query_finds_meta(query: &Query) -> bool {
+    Filter { conditions: query.conditions.clone(), ..Filter::default() }.finds_meta()
 }

@@ -57,7 +57,7 @@ pub(super) struct Gather {
     /// A session to be left out.
     pub(super) without: Option<u64>,
     /// How much a document of each kind counts.
-    pub(super) prior: fn(Role, Kind) -> Score,
+    pub(super) prior: fn(u64) -> Score,
 }
 
 pub(super) struct GatherSegment {
@@ -106,7 +106,7 @@ impl SegmentCollector for GatherSegment {
 
     fn collect(&mut self, doc: DocId, score: Score) {
         let class = self.class.get_val(doc);
-        let (role, kind, _) = from_class(class);
+        let (role, _, _) = from_class(class);
         if role == Role::Meta && !self.options.meta {
             return;
         }
@@ -116,7 +116,7 @@ impl SegmentCollector for GatherSegment {
         }
         self.matches.push(Match {
             address: DocAddress::new(self.segment, doc),
-            score: score * (self.options.prior)(role, kind),
+            score: score * (self.options.prior)(class),
             group: self.group.get_val(doc),
             session,
             twin: self.twin.get_val(doc),

@@ -4,8 +4,11 @@
 //! made; an index of another shape has another name, so programs of two versions never meet in one folder.
 
 mod budget;
+mod candidates;
 mod checkpoint;
+mod correct;
 mod directory;
+mod filter;
 mod find;
 mod gather;
 mod lock;
@@ -28,8 +31,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::discover::Root;
 use crate::error::{Error, ErrorKind, Problem, Result, kind_of_io};
 pub use checkpoint::{Checkpoint, FileKey, Known};
+pub use correct::{Corrections, Meant};
 use directory::SafeDirectory;
-pub use find::{Filter, Found, Ranked};
+pub use filter::{Listed, UnknownName};
+pub use find::{Factors, Found, Ranked, Search, Sort};
 use lock::WriteLock;
 pub use reader::{Reader, Size};
 use schema::FORMAT_VERSION;

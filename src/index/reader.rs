@@ -216,6 +216,49 @@ impl Reader {
         Ok((self.source_of(found.address)?, self.document(found.address)?))
     }
 
+    /// A line by its id, if possible as a session has it.
+    pub fn by_uuid(&self, uuid: &str, session: &str) -> Result<Option<Document>> {
+        let found = self.with_term(Term::from_field_bytes(self.fields.uuid, &schema::uuid_bytes(uuid)))?;
+        let mut documents = self.documents(&found)?;
+        documents.retain(|document| document.uuid.as_deref() == Some(uuid));
+        documents.sort_by_key(|document| (document.session != session, document.part));
+        Ok(documents.into_iter().next())
+    }
+
+    /// The documents just before and just behind a hit in its file, in order.
+    pub fn neighbours(&self, found: &Found, before: usize, after: usize) -> Result<(Vec<Document>, Vec<Document>)> {
+        let all = self.in_order(self.source_of(found.address)?)?;
+        let Some(at) = all.iter().position(|address| *address == found.address) else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let behind = self.documents(&all[at.saturating_sub(before)..at])?;
+        let ahead = self.documents(&all[at + 1..all.len().min(at + 1 + after)])?;
+        Ok((behind, ahead))
+    }
+
+    /// Where the documents of a file are, in the order of its lines.
+    pub(super) fn in_order(&self, key: FileKey) -> Result<Vec<DocAddress>> {
+        self.guarded(|| {
+            let mut placed = Vec::new();
+            let term = Term::from_field_text(self.fields.source, &key.text());
+            for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
+                let postings =
+                    reader.inverted_index(self.fields.source)?.read_postings(&term, IndexRecordOption::Basic)?;
+                let Some(mut docs) = postings else { continue };
+                let lines = reader.fast_fields().u64("line")?;
+                while docs.doc() != TERMINATED {
+                    if !reader.is_deleted(docs.doc()) {
+                        placed.push((lines.first(docs.doc()), DocAddress::new(ord as u32, docs.doc())));
+                    }
+                    docs.advance();
+                }
+            }
+            // Pieces of one line were added one after the other.
+            placed.sort_unstable();
+            Ok(placed.into_iter().map(|(_, address)| address).collect())
+        })
+    }
+
     /// Names that other files give to a session, told by a message that both have.
     pub fn titles_by_leaf(&self, session: &str) -> Result<Vec<String>> {
         let leaves = match self.leaves.get() {

@@ -35,6 +35,10 @@ pub const PARSER_VERSION: u32 = 1;
 pub(super) const CHECKPOINT_KIND: &str = "file";
 /// The flag of the checkpoint of a session's own transcript, as against those of its subagents.
 pub(super) const MAIN_FILE: &str = "main";
+/// The flag of what reports a failure.
+pub(super) const ERROR: &str = "error";
+/// The flag of what a subagent said or was told.
+pub(super) const AGENT: &str = "agent";
 /// What stands in place of a fingerprint for a file that is gone.
 pub(super) const GONE: u64 = 1;
 /// What stands in place of a fingerprint for a file that is to be left alone.
@@ -55,10 +59,12 @@ pub(super) struct Fields {
     pub(super) twin: Field,
     /// Of a title: the message that tells whose it is.
     pub(super) leaf: Field,
-    /// Role, kind and whether it is an echo, packed; see [`class_of`].
+    /// Role, kind, whether it is an echo, and what it does to files, packed; see [`class_of`].
     pub(super) class: Field,
     /// Milliseconds since 1970.
     pub(super) time: Field,
+    /// The line in its file, to put the documents of a file in order.
+    pub(super) line: Field,
     /// Of a checkpoint: fingerprint of the file's state.
     pub(super) stat: Field,
     pub(super) session: Field,
@@ -99,6 +105,7 @@ pub(super) fn schema() -> (Schema, Fields) {
         leaf: builder.add_u64_field("leaf", FAST),
         class: builder.add_u64_field("class", FAST),
         time: builder.add_i64_field("time", FAST),
+        line: builder.add_u64_field("line", FAST),
         stat: builder.add_u64_field("stat", FAST),
         session: name_field(&mut builder, "session"),
         session_key: builder.add_u64_field("session_key", FAST),
@@ -220,7 +227,7 @@ impl Fields {
         let mut put = |field, leaf| values.push((field, leaf));
         put(self.source, Leaf::Shared(key.text()));
         put(self.group, Leaf::Unsigned(group_of(key, &document)));
-        put(self.class, Leaf::Unsigned(class_of(document.role, document.kind, document.echo)));
+        put(self.class, Leaf::Unsigned(class_of(document.role, document.kind, document.echo) | action_bits(&document)));
         put(self.session, Leaf::Text(capped(&document.session)));
         put(self.session_key, Leaf::Unsigned(session_key(&document.session)));
         put(self.role, Leaf::Text(document.role.name().to_string()));
@@ -232,6 +239,7 @@ impl Fields {
                 put(self.uuid, Leaf::Bytes(uuid_bytes(original)));
             }
         }
+        put(self.line, Leaf::Unsigned(document.line));
         if let Some(time) = document.timestamp {
             put(self.time, Leaf::Signed(time));
         }
@@ -244,7 +252,10 @@ impl Fields {
             put(self.leaf, Leaf::Unsigned(uuid_group(leaf)));
         }
         if document.error {
-            put(self.flag, Leaf::Text("error".to_string()));
+            put(self.flag, Leaf::Text(ERROR.to_string()));
+        }
+        if document.agent.is_some() || document.role == Role::Subagent {
+            put(self.flag, Leaf::Text(AGENT.to_string()));
         }
         let named = [
             (self.agent, &document.agent),
@@ -333,6 +344,35 @@ pub(super) fn from_class(class: u64) -> (Role, Kind, bool) {
     let role = Role::ALL.get(((class >> 5) & 7) as usize).map_or(Role::Meta, |(role, _)| *role);
     let kind = Kind::ALL.get((class & 31) as usize).map_or(Kind::Unknown, |(kind, _)| *kind);
     (role, kind, class & 256 != 0)
+}
+
+/// What a call does to the files it names.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Action {
+    /// Nothing, or nothing known.
+    None,
+    /// Reads them.
+    Read,
+    /// Changes them.
+    Change,
+}
+
+/// Unpacks what a call does.
+pub(super) fn action_of(class: u64) -> Action {
+    match class >> 9 {
+        1 => Action::Read,
+        2 => Action::Change,
+        _ => Action::None,
+    }
+}
+
+fn action_bits(document: &Document) -> u64 {
+    let action: u64 = match document.tool.as_deref() {
+        Some("Edit" | "Write" | "MultiEdit" | "NotebookEdit") if document.kind == Kind::ToolUse => 2,
+        Some("Read") if document.kind == Kind::ToolUse => 1,
+        _ => 0,
+    };
+    action << 9
 }
 
 /// What documents must share to be one hit.

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-use crate::search::{Response, SessionHits};
+use crate::search::{Around, Response, SessionHits, Suggestion};
 use crate::untrusted::{Untrusted, is_dangerous};
 use crate::update::{Lag, Report};
 use crate::upkeep::{Status, Verdict};
@@ -38,7 +38,35 @@ struct HitLine<'a> {
     title: &'a str,
     source_missing: bool,
     score: f32,
+    factors: Option<FactorsPart>,
     snippet: SnippetPart<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    before: Vec<NearPart<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    after: Vec<NearPart<'a>>,
+    resume: Option<String>,
+}
+
+/// What a score is made of.
+#[derive(Serialize)]
+struct FactorsPart {
+    words: f32,
+    kind: f32,
+    coverage: f32,
+    verbatim: f32,
+    age: f32,
+}
+
+/// A message near a hit.
+#[derive(Serialize)]
+struct NearPart<'a> {
+    uuid: Option<&'a str>,
+    timestamp: Option<String>,
+    role: &'static str,
+    kind: &'static str,
+    tool: Option<&'a str>,
+    text: &'a str,
+    result: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -48,7 +76,7 @@ struct SnippetPart<'a> {
 }
 
 #[derive(Serialize)]
-struct SummaryLine {
+struct SummaryLine<'a> {
     schema: u32,
     r#type: &'static str,
     hits: usize,
@@ -56,8 +84,36 @@ struct SummaryLine {
     shown_hits: usize,
     shown_sessions: usize,
     only_meta: bool,
+    incomplete: bool,
+    corrections: Vec<CorrectionPart<'a>>,
+    unknown_names: Vec<UnknownPart<'a>>,
+    suggestions: Vec<SuggestionPart<'a>>,
+    next_cursor: Option<String>,
     elapsed_ms: f64,
     behind: Option<Behind>,
+}
+
+/// A word that is nowhere, and what was looked for instead.
+#[derive(Serialize)]
+struct CorrectionPart<'a> {
+    word: &'a str,
+    meant: &'a str,
+}
+
+/// A name in a filter that means nothing.
+#[derive(Serialize)]
+struct UnknownPart<'a> {
+    field: &'static str,
+    name: &'a str,
+    nearest: &'a [String],
+}
+
+/// Something else to try, which gives hits.
+#[derive(Serialize)]
+struct SuggestionPart<'a> {
+    change: &'a str,
+    query: Option<&'a str>,
+    hits: usize,
 }
 
 /// How far the index that answered is behind.
@@ -68,7 +124,13 @@ struct Behind {
 }
 
 /// Writes the answer of a search: a line for each hit, and a last one that sums up.
-pub fn search(out: &mut dyn Write, response: &Response, elapsed_ms: f64, behind: Option<Lag>) -> io::Result<()> {
+pub fn search(
+    out: &mut dyn Write,
+    response: &Response,
+    suggestions: &[Suggestion],
+    elapsed_ms: f64,
+    behind: Option<Lag>,
+) -> io::Result<()> {
     let mut shown = 0;
     for session in &response.sessions {
         for index in 0..session.hits.len() {
@@ -87,6 +149,18 @@ pub fn search(out: &mut dyn Write, response: &Response, elapsed_ms: f64, behind:
             shown_hits: shown,
             shown_sessions: response.sessions.len(),
             only_meta: response.only_meta,
+            incomplete: response.incomplete,
+            corrections: response.corrections.iter().map(|(word, meant)| CorrectionPart { word, meant }).collect(),
+            unknown_names: response
+                .unknown
+                .iter()
+                .map(|one| UnknownPart { field: one.field, name: &one.wanted, nearest: &one.nearest })
+                .collect(),
+            suggestions: suggestions
+                .iter()
+                .map(|one| SuggestionPart { change: &one.change, query: one.query.as_deref(), hits: one.hits })
+                .collect(),
+            next_cursor: response.next.map(|cursor| cursor.to_string()),
             elapsed_ms,
             behind,
         },
@@ -122,6 +196,29 @@ fn hit_line(session: &SessionHits, index: usize) -> HitLine<'_> {
             text: &hit.snippet.text,
             ranges: hit.snippet.ranges.iter().map(|(from, to)| [*from, *to]).collect(),
         },
+        factors: hit.factors.map(|factors| FactorsPart {
+            words: factors.words,
+            kind: factors.kind,
+            coverage: factors.coverage,
+            verbatim: factors.verbatim,
+            age: factors.age,
+        }),
+        before: hit.before.iter().map(near_part).collect(),
+        after: hit.after.iter().map(near_part).collect(),
+        resume: (!session.session.gone && !session.session.history_only)
+            .then(|| format!("unspool resume {}", session.session.id.raw())),
+    }
+}
+
+fn near_part(near: &Around) -> NearPart<'_> {
+    NearPart {
+        uuid: near.uuid.as_ref().map(Untrusted::raw),
+        timestamp: near.timestamp.map(timestamp),
+        role: near.role.name(),
+        kind: near.kind.name(),
+        tool: near.tool.as_ref().map(Untrusted::raw),
+        text: near.text.raw(),
+        result: near.result.as_ref().map(Untrusted::raw),
     }
 }
 

@@ -5,11 +5,8 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::json::timestamp;
-use crate::document::{Kind, Role};
 use crate::error::Problem;
-use crate::search::{Hit, Response, SessionHits, SessionInfo};
-use crate::untrusted::{Untrusted, for_terminal, one_line};
+use crate::untrusted::{Untrusted, one_line};
 use crate::update::{Lag, Report};
 use crate::upkeep::{Status, Verdict};
 
@@ -26,120 +23,17 @@ pub struct Screen {
     pub home: Option<String>,
 }
 
-const TITLE: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const MARK: Style = AnsiColor::Yellow.on_default().bold();
-const PERSON: Style = AnsiColor::Green.on_default();
-const MODEL: Style = AnsiColor::Cyan.on_default();
-const TOOL: Style = AnsiColor::Magenta.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
-
-/// Columns for who speaks, and for when.
-const WHO_WIDTH: usize = 10;
-const WHEN_WIDTH: usize = 12;
+pub(super) const TITLE: Style = Style::new().bold();
+pub(super) const DIM: Style = Style::new().dimmed();
+pub(super) const MARK: Style = AnsiColor::Yellow.on_default().bold();
+pub(super) const PERSON: Style = AnsiColor::Green.on_default();
+pub(super) const MODEL: Style = AnsiColor::Cyan.on_default();
+pub(super) const TOOL: Style = AnsiColor::Magenta.on_default();
+pub(super) const BAD: Style = AnsiColor::Red.on_default();
 
 impl Screen {
-    /// Shows the answer of a search, session by session.
-    pub fn search(&self, out: &mut dyn Write, response: &Response, elapsed_ms: f64) -> io::Result<()> {
-        for session in &response.sessions {
-            self.session_line(out, &session.session)?;
-            for hit in &session.hits {
-                self.hit_line(out, hit)?;
-            }
-            let more = session.total - session.hits.len();
-            if more > 0 {
-                writeln!(
-                    out,
-                    "  {DIM}… and {} more {}{DIM:#}",
-                    thousands(more as u64),
-                    if more == 1 { "hit" } else { "hits" }
-                )?;
-            }
-            writeln!(out)?;
-        }
-        let hits = count(response.total_hits, "hit");
-        let sessions = count(response.total_sessions, "session");
-        let shown = if response.sessions.len() < response.total_sessions {
-            format!(", best {} shown", response.sessions.len())
-        } else {
-            String::new()
-        };
-        writeln!(out, "{DIM}{hits} in {sessions}{shown} ({elapsed_ms:.0} ms){DIM:#}")
-    }
-
-    fn session_line(&self, out: &mut dyn Write, session: &SessionInfo) -> io::Result<()> {
-        let mut facts = vec![self.project(&session.project)];
-        facts.push(session.branch.line());
-        facts.push(session.last.map(|last| self.age(last)).unwrap_or_default());
-        facts.push(session.id.line().chars().take(8).collect());
-        if session.history_only {
-            facts.push("only its prompts are left".to_string());
-        } else if session.gone {
-            facts.push("transcript deleted".to_string());
-        }
-        facts.retain(|fact| !fact.is_empty());
-        let facts = facts.join(" · ");
-        let title = if session.title.is_empty() { "(untitled)".to_string() } else { session.title.line() };
-        let room = self.width.saturating_sub(facts.width() + 3).max(20);
-        writeln!(out, "{TITLE}{}{TITLE:#}  {DIM}{facts}{DIM:#}", cut(&title, room))
-    }
-
-    fn hit_line(&self, out: &mut dyn Write, hit: &Hit) -> io::Result<()> {
-        let (who, style) = who(hit);
-        let when = hit.timestamp.map(|time| self.moment(time)).unwrap_or_default();
-        let lead = 2 + WHO_WIDTH + 1 + WHEN_WIDTH + 2;
-        write!(out, "  {style}{}{style:#} {DIM}{}{DIM:#}  ", pad(&who, WHO_WIDTH), pad(&when, WHEN_WIDTH))?;
-        let mut notes = String::new();
-        if hit.error {
-            notes.push_str(" [failed]");
-        }
-        if let Some(title) = hit.agent_title.as_ref().filter(|_| hit.agent.is_some()) {
-            notes.push_str(&format!(" [agent: {}]", cut(&title.line(), 30)));
-        }
-        if !hit.also_in.is_empty() {
-            let ids: Vec<String> = hit.also_in.iter().take(3).map(|id| id.line().chars().take(8).collect()).collect();
-            let dots = if hit.also_in.len() > 3 { ", …" } else { "" };
-            notes.push_str(&format!(" [also in {}{dots}]", ids.join(", ")));
-        }
-        let room = self.width.saturating_sub(lead + notes.width()).max(24);
-        self.marked(out, hit, room)?;
-        writeln!(out, "{DIM}{notes}{DIM:#}")
-    }
-
-    /// Writes a snippet with its marks, cut to the width that is there.
-    fn marked(&self, out: &mut dyn Write, hit: &Hit, room: usize) -> io::Result<()> {
-        let snippet = &hit.snippet;
-        let mut room = room.saturating_sub(2);
-        let (from, cut_before) =
-            first_shown(&snippet.text, snippet.ranges.first().map_or(0, |range| range.0), room, snippet.cut_before);
-        if cut_before {
-            write!(out, "…")?;
-        }
-        let mut at = from;
-        let stops = snippet
-            .ranges
-            .iter()
-            .filter(|range| range.1 > from)
-            .flat_map(|(start, end)| [((*start).max(from), false), (*end, true)]);
-        for (stop, is_mark) in stops.chain([(snippet.text.len(), false)]) {
-            let piece = for_terminal(&snippet.text[at..stop]);
-            let shown = cut_width(&piece, room);
-            room -= shown.width();
-            if is_mark {
-                write!(out, "{MARK}{shown}{MARK:#}")?;
-            } else {
-                write!(out, "{shown}")?;
-            }
-            if shown.len() < piece.len() {
-                return write!(out, "…");
-            }
-            at = stop;
-        }
-        if snippet.cut_after { write!(out, "…") } else { Ok(()) }
-    }
-
     /// A project by its last folder, or its path when that says nothing.
-    fn project(&self, project: &Untrusted) -> String {
+    pub(super) fn project(&self, project: &Untrusted) -> String {
         let line = project.line();
         let name = line.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
         if self.home.as_deref() == Some(project.raw()) { "~".to_string() } else { cut(name, 32) }
@@ -169,7 +63,7 @@ impl Screen {
     }
 
     /// A moment: the time of day for today, the date otherwise.
-    fn moment(&self, time: i64) -> String {
+    pub(super) fn moment(&self, time: i64) -> String {
         let zoned = |ms| jiff::Timestamp::from_millisecond(ms).map(|time| time.to_zoned(self.zone.clone()));
         let (Ok(time), Ok(now)) = (zoned(time), zoned(self.now)) else { return String::new() };
         if time.date() == now.date() {
@@ -297,61 +191,9 @@ impl Screen {
     }
 }
 
-/// Writes hits for a pipe: session, time, role, project and snippet, with tabs between, nothing cut.
-pub fn plain(out: &mut dyn Write, response: &Response) -> io::Result<()> {
-    for SessionHits { session, hits, .. } in &response.sessions {
-        for hit in hits {
-            let time = hit.timestamp.map(timestamp).unwrap_or_default();
-            let project = hit.project.as_ref().map(Untrusted::line).unwrap_or_default();
-            writeln!(out, "{}\t{time}\t{}\t{project}\t{}", session.id.line(), who(hit).0, one_line(&hit.snippet.text))?;
-        }
-    }
-    Ok(())
-}
-
 /// Says how far an index is behind.
 pub fn behind(lag: Lag) -> String {
     format!("{} behind ({} to read)", count(lag.files, "file"), bytes(lag.bytes))
-}
-
-/// Who speaks, in a word.
-fn who(hit: &Hit) -> (String, Style) {
-    let tool = || hit.tool.as_ref().map(|tool| cut(&tool.line(), WHO_WIDTH));
-    match (hit.role, hit.kind) {
-        (_, Kind::Title) => ("title".into(), TITLE),
-        (_, Kind::Compaction) => ("summary".into(), MODEL),
-        (_, Kind::Recap) => ("recap".into(), MODEL),
-        (_, Kind::Bad | Kind::Oversized) => ("bad line".into(), BAD),
-        (_, Kind::Link) => ("link".into(), MODEL),
-        (Role::Human, _) => ("you".into(), PERSON),
-        (Role::Programmatic, _) => ("program".into(), PERSON),
-        (Role::Assistant, Kind::Thinking) => ("thinking".into(), DIM),
-        (Role::Assistant, _) => ("claude".into(), MODEL),
-        (Role::Subagent, _) => ("agent".into(), MODEL),
-        (Role::Tool, Kind::ToolResult) => {
-            (tool().map_or("result".into(), |tool| cut(&format!("{tool} →"), WHO_WIDTH)), TOOL)
-        }
-        (Role::Tool, Kind::Output) => ("output".into(), TOOL),
-        (Role::Tool, _) => (tool().unwrap_or("tool".into()), TOOL),
-        (Role::Meta, _) => ("meta".into(), DIM),
-    }
-}
-
-/// Where to begin so that the first mark is in view.
-fn first_shown(text: &str, mark: usize, room: usize, cut_before: bool) -> (usize, bool) {
-    if text[..mark].width() < room * 2 / 3 {
-        return (0, cut_before);
-    }
-    let mut from = mark;
-    let mut width = 0;
-    for (at, c) in text[..mark].char_indices().rev() {
-        width += c.width().unwrap_or(0);
-        if width > room / 3 {
-            break;
-        }
-        from = at;
-    }
-    (from, true)
 }
 
 /// Cuts a text to a width, with dots where something is left out.
@@ -359,7 +201,7 @@ pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width { text.to_string() } else { format!("{}…", cut_width(text, width.saturating_sub(1))) }
 }
 
-fn cut_width(text: &str, width: usize) -> &str {
+pub(super) fn cut_width(text: &str, width: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {
         used += c.width().unwrap_or(0);
@@ -370,7 +212,7 @@ fn cut_width(text: &str, width: usize) -> &str {
     text
 }
 
-fn pad(text: &str, width: usize) -> String {
+pub(super) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 

@@ -66,6 +66,7 @@ fn search_prints_everything_as_json() {
         "timestamp": "2026-10-01T10:00:01.000Z", "role": "human", "kind": "prompt", "tool": null, "files": [],
         "project": "/home/u/x", "cwd": "/home/u/x", "branch": "main", "model": null, "error": false,
         "title": "Retry-After header", "source_missing": false, "score": hit["score"],
+        "factors": hit["factors"], "resume": format!("unspool resume {}", session(1)),
         "snippet": {"text": "why does parseRetryAfter ignore the header?", "ranges": [[36, 42]]},
     });
     assert_eq!(hit, &expected);

@@ -106,8 +106,11 @@ impl Env {
     }
 
     /// All hits of a query, flat, from the index as it is.
+    /// One word alone is quoted: a word that is nowhere would be taken for a slip.
     pub(crate) fn hits(&self, query: &str) -> Vec<Value> {
-        self.hits_with(&["--messages", "-n", "1000", query])
+        let quoted = format!("\"{query}\"");
+        let is_word = query.chars().all(char::is_alphabetic);
+        self.hits_with(&["--messages", "-n", "1000", if is_word { &quoted } else { query }])
     }
 
     /// All hits with options of one's own.

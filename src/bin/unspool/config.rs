@@ -8,6 +8,7 @@ use clap::Args;
 use unspool::discover::Root;
 use unspool::error::{Error, ErrorKind};
 use unspool::index::Store;
+use unspool::query::Surroundings;
 use unspool::render::text::Screen;
 
 use crate::out::Color;
@@ -49,6 +50,16 @@ impl Config {
         let roots = roots(&global.root)?;
         let store = Store::new(&data_dir(global.index_dir.as_deref())?, &roots);
         Ok(Self { roots, store, color: global.color })
+    }
+
+    /// What conditions such as `since:2d` and `file:./x` depend on.
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        let folder = std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned());
+        Surroundings {
+            now: jiff::Timestamp::from_millisecond(now()).unwrap_or_default().to_zoned(jiff::tz::TimeZone::system()),
+            folder,
+            home: home().map(|home| home.to_string_lossy().into_owned()),
+        }
     }
 
     pub(crate) fn screen(&self) -> Screen {

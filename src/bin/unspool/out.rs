@@ -4,8 +4,9 @@ use std::io::{self, IsTerminal as _, Write};
 
 use anstream::AutoStream;
 use anyhow::Context as _;
+use unicode_width::UnicodeWidthStr as _;
 use unspool::error::{Error, ErrorKind};
-use unspool::untrusted::one_line;
+use unspool::untrusted::{for_terminal, one_line};
 
 /// Everything went well, or something was found.
 pub(crate) const OK: u8 = 0;
@@ -58,6 +59,17 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "unspool: {}", one_line(text));
 }
 
+/// Shows a text on one line, with marks under a part of it.
+fn point(text: &str, part: std::ops::Range<usize>) {
+    let shown = |text: &str| for_terminal(text).replace(['\n', '\t', '\r'], " ");
+    let (before, under) = (shown(&text[..part.start]), shown(&text[part.clone()]));
+    let blank = " ".repeat(before.width());
+    let marks = "^".repeat(under.width().max(1));
+    let mut stderr = io::stderr().lock();
+    let _ = writeln!(stderr, "  {before}{under}{}", shown(&text[part.end..]));
+    let _ = writeln!(stderr, "  {blank}{marks}");
+}
+
 /// Whether a person is looking at stdout.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
@@ -69,6 +81,9 @@ pub(crate) fn explain(error: &anyhow::Error) -> u8 {
     let known = error.downcast_ref::<Error>();
     note(&known.map_or_else(|| format!("error: {error:#}"), |known| format!("error: {known}")));
     let Some(known) = known else { return FAILED };
+    if let Some((text, part)) = known.part() {
+        point(text, part);
+    }
     if let Some(hint) = known.hint_text() {
         note(&format!("hint: {hint}"));
     }

@@ -1,5 +1,6 @@
 //! The commands: one file each, and the match that picks one.
 
+mod filter;
 mod forget;
 mod index;
 mod prune;

@@ -2,23 +2,32 @@
 
 use std::time::Instant;
 
-use clap::Args;
-use unspool::index::Filter;
+use clap::{Args, ValueEnum};
+use unspool::error::{Error, ErrorKind};
+use unspool::index::Sort;
 use unspool::query::Query;
-use unspool::render;
-use unspool::search::{Request, search};
+use unspool::render::hits::{Extras, Listing};
+use unspool::render::{hits, json};
+use unspool::search::{Cursor, Request, Response, Suggestion, search, suggestions};
 
+use super::filter::FilterArgs;
 use super::refresh;
 use crate::config::{self, Config};
 use crate::out;
 
 /// The most results one call may ask for.
-const LIMIT_CAP: usize = 1000;
+const LIMIT_CAP: usize = 10_000;
+/// The most messages around a hit.
+const AROUND_CAP: usize = 200;
+/// How many hits of each session are shown when nothing else is said.
+const PER_SESSION: usize = 3;
 
 /// Find sessions and messages
 ///
-/// Plain words just work: hits with more of them, and with rarer ones, come first. "Quoted words" must stand together.
-/// Identifiers are found whole and by their parts, whatever their style: retry after, retryAfter, RETRY_AFTER.
+/// Plain words just work: hits with more of them, and with rarer ones, come first. Identifiers are found whole and by
+/// their parts, whatever their style: retry after, retryAfter, RETRY_AFTER.
+///
+/// Also: "words together", -not, this OR that, prefix*, tool:Bash, since:2d, /regex/. `unspool help query` tells all.
 #[derive(Args, Debug)]
 pub(crate) struct SearchArgs {
     /// What to look for
@@ -29,65 +38,196 @@ pub(crate) struct SearchArgs {
     #[arg(long, short = 'F')]
     fixed_strings: bool,
 
+    /// With -F, in capitals or not; words are always found in any case
+    #[arg(long, short = 'i')]
+    ignore_case: bool,
+
     /// Show the best N sessions, or with --messages the best N messages
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
     limit: usize,
+
+    /// Show at most N hits of each session
+    #[arg(long, short = 'm', value_name = "N")]
+    max_count: Option<usize>,
 
     /// One list of messages instead of one for each session
     #[arg(long)]
     messages: bool,
 
+    /// What comes first
+    #[arg(long, value_enum, default_value_t, value_name = "ORDER")]
+    sort: Order,
+
+    /// Go on behind an earlier answer; it said with what
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+
     /// Also find what Claude Code itself put in: hooks, reminders, skills
     #[arg(long)]
     meta: bool,
-
-    /// One JSON object a line: the hits, then a summary
-    #[arg(long)]
-    json: bool,
 
     /// Answer from the index as it is, without looking for new messages first
     #[arg(long)]
     no_refresh: bool,
 
-    /// Also search the Claude Code session this command runs in
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    #[command(flatten)]
+    shown: ShownArgs,
+}
+
+/// How hits are shown.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+struct ShownArgs {
+    /// Show N messages before each hit
+    #[arg(long, short = 'B', value_name = "N")]
+    before_context: Option<usize>,
+
+    /// Show N messages after each hit
+    #[arg(long, short = 'A', value_name = "N")]
+    after_context: Option<usize>,
+
+    /// Show N messages before and after each hit
+    #[arg(long, short = 'C', value_name = "N")]
+    context: Option<usize>,
+
+    /// Only the ids of sessions with hits
+    #[arg(long, short = 'l', conflicts_with_all = ["count", "paths"])]
+    list: bool,
+
+    /// Only the number of hits in each session
+    #[arg(long, short = 'c', conflicts_with = "paths")]
+    count: bool,
+
+    /// Only the transcripts that hold hits
     #[arg(long)]
-    include_current: bool,
+    paths: bool,
+
+    /// End entries of -l, -c and --paths with a zero byte, for xargs -0
+    #[arg(long, short = '0')]
+    null: bool,
+
+    /// Only the exit code: 0 if something is found, 1 if not
+    #[arg(long, short)]
+    quiet: bool,
+
+    /// Say why each hit stands where it does
+    #[arg(long)]
+    explain: bool,
+
+    /// One JSON object a line: the hits, then a summary (`unspool schema` describes them)
+    #[arg(long, conflicts_with_all = ["list", "count", "paths"])]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Order {
+    /// The best first
+    #[default]
+    Relevance,
+    /// The newest first
+    Newest,
+    /// The oldest first
+    Oldest,
 }
 
 pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
     let start = Instant::now();
-    let request = request(args)?;
+    let request = request(config, args)?;
     let fresh = refresh::open(config, !args.no_refresh)?;
     let response = search(&fresh.reader, &request)?;
-    let elapsed = start.elapsed().as_secs_f64() * 1000.0;
+    let nothing = response.total_hits == 0;
+    let instead = if nothing && !args.shown.quiet { suggestions(&fresh.reader, &request)? } else { Vec::new() };
+    let elapsed_ms = start.elapsed().as_secs_f64() * 1000.0;
+    if args.shown.json && !args.shown.quiet {
+        out::print(config.color, |out| json::search(out, &response, &instead, elapsed_ms, fresh.behind))?;
+    } else if !args.shown.quiet {
+        notes(&request, &response, &instead);
+        show(config, args, &response, elapsed_ms)?;
+    }
+    Ok(if nothing { out::NOTHING } else { out::OK })
+}
+
+fn show(config: &Config, args: &SearchArgs, response: &Response, elapsed_ms: f64) -> anyhow::Result<()> {
     if response.total_hits == 0 {
-        if args.json {
-            out::print(config.color, |out| render::json::search(out, &response, elapsed, fresh.behind))?;
-        } else {
-            out::note(&format!("nothing found for {}", request.query.text));
+        return Ok(());
+    }
+    let listing =
+        [(args.shown.list, Listing::Ids), (args.shown.count, Listing::Counts), (args.shown.paths, Listing::Paths)];
+    let listing = listing.into_iter().find(|(wanted, _)| *wanted).map(|(_, listing)| listing);
+    out::print(config.color, |out| match listing {
+        Some(listing) => hits::sessions(out, response, listing, if args.shown.null { 0 } else { b'\n' }),
+        None if out::is_terminal() || args.shown.explain || has_context(args) => {
+            config.screen().search(out, response, Extras { explain: args.shown.explain, elapsed_ms })
         }
-        return Ok(out::NOTHING);
+        None => hits::plain(out, response),
+    })
+}
+
+fn has_context(args: &SearchArgs) -> bool {
+    around(&args.shown) != (0, 0)
+}
+
+/// What has to be said about an answer, beside the answer.
+fn notes(request: &Request, response: &Response, instead: &[Suggestion]) {
+    for unknown in &response.unknown {
+        let nearest = match unknown.nearest.is_empty() {
+            true => String::new(),
+            false => format!("; known are {}", unknown.nearest.join(", ")),
+        };
+        out::note(&format!("there is no {} like {:?}{nearest}", unknown.field, unknown.wanted));
+    }
+    for (word, meant) in &response.corrections {
+        out::note(&format!("{word} is nowhere; looking for {meant}"));
     }
     if response.only_meta {
         out::note("found only in what Claude Code itself put in (hooks, reminders, skills)");
     }
-    out::print(config.color, |out| {
-        if args.json {
-            render::json::search(out, &response, elapsed, fresh.behind)
-        } else if out::is_terminal() {
-            config.screen().search(out, &response, elapsed)
-        } else {
-            render::text::plain(out, &response)
-        }
-    })?;
-    Ok(out::OK)
+    if response.incomplete {
+        out::note("too many texts to read for this pattern; there may be more hits: add a word or a filter");
+    }
+    if response.total_hits == 0 {
+        out::note(&format!("nothing found for {}", request.query.text));
+        instead.iter().for_each(|one| out::note(&format!("hint: try {}", hits::suggestion(one))));
+    }
 }
 
-fn request(args: &SearchArgs) -> anyhow::Result<Request> {
+fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
     let text = args.query.join(" ");
-    let query = if args.fixed_strings { Query::literal(&text)? } else { Query::parse(&text)? };
-    let current = config::var("CLAUDE_CODE_SESSION_ID").filter(|_| !args.include_current);
-    let filter = Filter { meta: args.meta, without_session: current.map(|id| id.to_string_lossy().into_owned()) };
-    let limit = args.limit.clamp(1, LIMIT_CAP);
-    Ok(Request { query, filter, limit, per_session: 3, flat: args.messages })
+    let query = match args.fixed_strings {
+        true => Query::literal(&text, args.ignore_case)?,
+        false => Query::parse(&text, &config.surroundings())?,
+    };
+    let mut filter = args.filter.filter(config)?;
+    filter.meta = args.meta;
+    let after: Option<Cursor> = match &args.cursor {
+        Some(text) => Some(text.parse().map_err(|()| {
+            Error::new(ErrorKind::Usage, format!("{text:?} is no cursor")).hint("use one that an answer gave")
+        })?),
+        None => None,
+    };
+    let by_time = matches!(args.sort, Order::Newest | Order::Oldest) || !query.has_words();
+    Ok(Request {
+        sort: match args.sort {
+            Order::Oldest => Sort::Oldest,
+            _ if by_time => Sort::Newest,
+            _ => Sort::Relevance,
+        },
+        query,
+        filter,
+        limit: args.limit.clamp(1, LIMIT_CAP),
+        per_session: args.max_count.unwrap_or(PER_SESSION).clamp(1, LIMIT_CAP),
+        flat: args.messages,
+        around: around(&args.shown),
+        after,
+        now: config::now(),
+    })
+}
+
+fn around(args: &ShownArgs) -> (usize, usize) {
+    let both = args.context.unwrap_or(0);
+    let of = |side: Option<usize>| side.unwrap_or(both).min(AROUND_CAP);
+    (of(args.before_context), of(args.after_context))
 }

@@ -1,0 +1,126 @@
+//! Slips of the finger: words the index does not have, and the words that come nearest to them.
+
+use std::collections::BTreeMap;
+
+use tantivy::Term;
+use tantivy::query::FuzzyTermQuery;
+
+use super::reader::Reader;
+use crate::error::Result;
+use crate::query::{Query, names};
+
+/// How many words may be meant by one.
+const MEANT: usize = 4;
+
+/// What is looked for instead of words that are nowhere.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Corrections(BTreeMap<String, Vec<Meant>>);
+
+/// A word that may be meant by another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Meant {
+    /// The word.
+    pub term: String,
+    /// How much it counts.
+    pub weight: f32,
+    documents: u64,
+}
+
+impl Corrections {
+    /// What may be meant by a word, the likeliest first.
+    pub fn of(&self, term: &str) -> Option<&[Meant]> {
+        self.0.get(term).map(Vec::as_slice)
+    }
+
+    /// Words and what was taken for them.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[Meant])> {
+        self.0.iter().map(|(term, meant)| (term.as_str(), meant.as_slice()))
+    }
+
+    /// Whether nothing was corrected.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Reader {
+    /// Looks for what is meant by the words of a query that the index does not have.
+    pub fn corrections(&self, query: &Query) -> Result<Corrections> {
+        self.guarded(|| {
+            let mut found = BTreeMap::new();
+            let open = query.chunks.iter().filter(|chunk| !chunk.quoted);
+            for chunk in open {
+                // The whole may be known although its parts are not: a hash, a plain word written as one.
+                if chunk.wholes.iter().map(|whole| self.frequency(whole)).sum::<tantivy::Result<u64>>()? > 0 {
+                    continue;
+                }
+                for part in &chunk.terms {
+                    if self.frequency(part)? == 0 {
+                        let meant = self.meant_by(part)?;
+                        if !meant.is_empty() {
+                            found.insert(part.clone(), meant);
+                        }
+                    }
+                }
+            }
+            Ok(Corrections(found))
+        })
+    }
+
+    fn frequency(&self, term: &str) -> tantivy::Result<u64> {
+        self.searcher.doc_freq(&Term::from_field_text(self.fields.body, term))
+    }
+
+    /// The words nearest to one: of equal distance those that begin alike, then the more common ones.
+    fn meant_by(&self, word: &str) -> tantivy::Result<Vec<Meant>> {
+        let letters = word.chars().count();
+        let is_word = word.chars().all(char::is_alphabetic);
+        let furthest = match letters {
+            _ if !is_word => 0,
+            0..4 => 0,
+            4..8 => 1,
+            8..40 => 2,
+            _ => 0,
+        };
+        if furthest == 0 {
+            return Ok(Vec::new());
+        }
+        let mut near: BTreeMap<String, u64> = BTreeMap::new();
+        let term = Term::from_field_text(self.fields.body, word);
+        for reader in self.searcher.segment_readers() {
+            let index = reader.inverted_index(self.fields.body)?;
+            let automaton = FuzzyTermQuery::new(term.clone(), furthest, true).automaton()?;
+            let mut stream = index.terms().search(automaton).into_stream()?;
+            while stream.advance() {
+                let found = String::from_utf8_lossy(stream.key()).into_owned();
+                *near.entry(found).or_default() += u64::from(stream.value().doc_freq);
+            }
+        }
+        let mut ranked: Vec<(usize, bool, u64, String)> = near
+            .into_iter()
+            .filter(|(term, _)| term.chars().all(char::is_alphabetic))
+            .map(|(term, count)| (names::distance(word, &term), !same_start(word, &term), u64::MAX - count, term))
+            .collect();
+        ranked.sort_unstable();
+        ranked.truncate(MEANT);
+        Ok(self.weighed(ranked))
+    }
+
+    /// A rare word must not outweigh a common one that is as near: all count as if they were one word.
+    fn weighed(&self, ranked: Vec<(usize, bool, u64, String)>) -> Vec<Meant> {
+        let all: u64 = ranked.iter().map(|(_, _, inverse, _)| u64::MAX - inverse).sum();
+        let documents = self.searcher.num_docs() as f32;
+        let rarity = |count: u64| (1.0 + (documents - count as f32 + 0.5).max(0.0) / (count as f32 + 0.5)).ln();
+        let together = rarity(all);
+        let weigh = |(distance, other_start, inverse, term): (usize, bool, u64, String)| {
+            let documents = u64::MAX - inverse;
+            let nearness = if distance < 2 { 0.9 } else { 0.6 } * if other_start { 0.8 } else { 1.0 };
+            Meant { weight: nearness * together / rarity(documents).max(0.1), term, documents }
+        };
+        ranked.into_iter().map(weigh).collect()
+    }
+}
+
+fn same_start(a: &str, b: &str) -> bool {
+    a.chars().next() == b.chars().next()
+}

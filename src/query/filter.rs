@@ -1,0 +1,248 @@
+//! What narrows a search down: `role:human`, `--since 2d`. The same words as flags and inside a query. Pure.
+
+use std::ops::Range;
+
+use jiff::Zoned;
+
+use crate::dates::{self, Edge};
+use crate::document::{Kind, Role, normal_path};
+use crate::error::{Error, ErrorKind, Result};
+
+/// What a search may find. Conditions of one field are alternatives; different fields must all hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    /// Also what Claude Code itself put in.
+    pub meta: bool,
+    /// A session to be left out.
+    pub without_session: Option<String>,
+    /// What must hold, or with `negated` must not.
+    pub conditions: Vec<Condition>,
+}
+
+impl Filter {
+    /// Whether it narrows nothing down.
+    pub fn is_empty(&self) -> bool {
+        self.conditions.is_empty()
+    }
+
+    /// Whether what Claude Code itself put in may be found: asked for, or implied by what is asked for.
+    pub fn finds_meta(&self) -> bool {
+        let implied = |condition: &Condition| {
+            !condition.negated && matches!(condition.test, Test::Role(Role::Meta) | Test::Kind(_))
+        };
+        self.meta || self.conditions.iter().any(implied)
+    }
+}
+
+/// One condition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// What is looked at.
+    pub test: Test,
+    /// Whether it must not hold.
+    pub negated: bool,
+    /// Where it stands in the query, if it does.
+    pub span: Option<Range<usize>>,
+}
+
+/// What a condition looks at. Names are as typed; which of the known ones are meant is found out by the index.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// Who speaks.
+    Role(Role),
+    /// What it is.
+    Kind(Kind),
+    /// A tool.
+    Tool(String),
+    /// A file by path, tail of a path, folder (`src/`) or glob.
+    File(String),
+    /// A project by name or path.
+    Project(String),
+    /// A folder, and all below it.
+    Cwd(String),
+    /// One of several folders, and all below, as project or as folder.
+    Here(Vec<String>),
+    /// A session by id or the beginning of one.
+    Session(String),
+    /// A git branch.
+    Branch(String),
+    /// A model.
+    Model(String),
+    /// Not before, in milliseconds since 1970.
+    Since(i64),
+    /// Not after.
+    Until(i64),
+    /// What reports a failure.
+    Error,
+    /// What a subagent said or was told.
+    Agent,
+}
+
+/// What a condition may depend on besides its words.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The time, and the zone dates are meant in.
+    pub now: Zoned,
+    /// The current folder.
+    pub folder: Option<String>,
+    /// The home folder.
+    pub home: Option<String>,
+}
+
+impl Default for Surroundings {
+    fn default() -> Self {
+        Self { now: jiff::Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC), folder: None, home: None }
+    }
+}
+
+/// The names of all fields, as in `name:value`.
+pub const FIELDS: [&str; 12] =
+    ["role", "kind", "tool", "file", "project", "cwd", "session", "branch", "model", "since", "until", "is"];
+
+impl Condition {
+    /// Reads the value of a field.
+    pub fn parse(field: &str, value: &str, around: &Surroundings) -> Result<Self> {
+        let text = value.trim();
+        if text.is_empty() {
+            return Err(Error::new(ErrorKind::Usage, format!("{field}: wants a value")));
+        }
+        let name = || text.to_string();
+        let test = match field {
+            "role" => Test::Role(pick(field, text, &Role::ALL)?),
+            "kind" => Test::Kind(pick(field, &text.replace('-', "_"), &Kind::ALL)?),
+            "tool" => Test::Tool(name()),
+            "file" => Test::File(path(text, around, false)),
+            "project" => Test::Project(path(text, around, true)),
+            "cwd" => Test::Cwd(path(text, around, false)),
+            "session" => Test::Session(name()),
+            "branch" => Test::Branch(name()),
+            "model" => Test::Model(name()),
+            "since" | "after" => Test::Since(dates::parse(text, &around.now, Edge::Since)?),
+            "until" | "before" => Test::Until(dates::parse(text, &around.now, Edge::Until)?),
+            "is" => is(text)?,
+            _ => return Err(Error::new(ErrorKind::Usage, format!("there is no field {field}"))),
+        };
+        Ok(Self { test, negated: false, span: None })
+    }
+
+    /// Conditions of equal rank are alternatives to one another.
+    pub fn field(&self) -> &'static str {
+        match self.test {
+            Test::Role(_) => "role",
+            Test::Kind(_) => "kind",
+            Test::Tool(_) => "tool",
+            Test::File(_) => "file",
+            Test::Project(_) => "project",
+            Test::Cwd(_) => "cwd",
+            Test::Here(_) => "here",
+            Test::Session(_) => "session",
+            Test::Branch(_) => "branch",
+            Test::Model(_) => "model",
+            Test::Since(_) => "since",
+            Test::Until(_) => "until",
+            Test::Error => "is:error",
+            Test::Agent => "is:agent",
+        }
+    }
+}
+
+impl From<Test> for Condition {
+    fn from(test: Test) -> Self {
+        Self { test, negated: false, span: None }
+    }
+}
+
+fn is(text: &str) -> Result<Test> {
+    match text.to_lowercase().as_str() {
+        "error" | "errors" | "failed" => Ok(Test::Error),
+        "agent" | "agents" | "subagent" => Ok(Test::Agent),
+        _ => Err(Error::new(ErrorKind::Usage, format!("is:{text} is not known")).hint("is:error or is:agent")),
+    }
+}
+
+/// Picks by name, or by the beginning of one.
+fn pick<T: Copy>(field: &str, text: &str, all: &[(T, &str)]) -> Result<T> {
+    let wanted = text.to_lowercase();
+    let synonym = match (field, wanted.as_str()) {
+        ("role", "user" | "me") => "human",
+        ("role", "claude" | "model") => "assistant",
+        ("role", "agent") => "subagent",
+        ("role", "sdk") => "programmatic",
+        ("kind", "answer") => "text",
+        ("kind", "call") => "tool_use",
+        ("kind", "result") => "tool_result",
+        ("kind", "summary") => "compaction",
+        _ => wanted.as_str(),
+    };
+    let exact = all.iter().find(|(_, name)| *name == synonym);
+    let mut begins = all.iter().filter(|(_, name)| name.starts_with(synonym));
+    let only = (begins.next(), begins.next());
+    match (exact, only) {
+        (Some((one, _)), _) | (None, (Some((one, _)), None)) => Ok(*one),
+        _ => {
+            let names: Vec<&str> = all.iter().map(|(_, name)| *name).collect();
+            Err(Error::new(ErrorKind::Usage, format!("there is no {field} {text:?}"))
+                .hint(format!("one of: {}", names.join(", "))))
+        }
+    }
+}
+
+/// Reads a path as people type it: `~/x`, `./x`, `..`, `.`, with either slash. A bare name stays one, and a slash at
+/// the end of a folder too.
+fn path(text: &str, around: &Surroundings, is_name: bool) -> String {
+    let spelled = text.replace('\\', "/");
+    let relative = [".", ".."].iter().any(|dots| spelled == *dots || spelled.starts_with(&format!("{dots}/")));
+    let whole = match (spelled.strip_prefix("~/"), &around.home, &around.folder) {
+        (Some(rest), Some(home), _) => normal_path(rest, Some(home)),
+        (None, _, Some(folder)) if relative => normal_path(&spelled, Some(folder)),
+        _ => normal_path(&spelled, None),
+    };
+    let is_folder = spelled.ends_with('/') && !is_name;
+    if is_folder { format!("{whole}/") } else { whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(field: &str, value: &str) -> String {
+        let around = Surroundings {
+            folder: Some("/home/u/work/api".to_string()),
+            home: Some("/home/u".to_string()),
+            ..Surroundings::default()
+        };
+        match Condition::parse(field, value, &around) {
+            Ok(condition) => format!("{:?}", condition.test),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn values_are_read_as_people_type_them() {
+        for (field, value, shown) in [
+            ("role", "human", "Role(Human)"),
+            ("role", "User", "Role(Human)"),
+            ("role", "assist", "Role(Assistant)"),
+            ("role", "robot", "there is no role \"robot\""),
+            ("kind", "tool-result", "Kind(ToolResult)"),
+            ("kind", "think", "Kind(Thinking)"),
+            ("kind", "t", "there is no kind \"t\""),
+            ("file", "src/auth/token.rs", "File(\"src/auth/token.rs\")"),
+            ("file", "./token.rs", "File(\"/home/u/work/api/token.rs\")"),
+            ("file", "../web/x.ts", "File(\"/home/u/work/web/x.ts\")"),
+            ("file", "~/x.ts", "File(\"/home/u/x.ts\")"),
+            ("file", "src\\auth\\", "File(\"src/auth/\")"),
+            ("project", ".", "Project(\"/home/u/work/api\")"),
+            ("project", "api/", "Project(\"api\")"),
+            ("cwd", "..", "Cwd(\"/home/u/work\")"),
+            ("is", "error", "Error"),
+            ("is", "blue", "is:blue is not known"),
+            ("since", "@86400", "Since(86400000)"),
+            ("until", "1970", "Until(31535999999)"),
+            ("tool", " ", "tool: wants a value"),
+            ("colour", "x", "there is no field colour"),
+        ] {
+            assert_eq!(show(field, value), shown, "{field}:{value}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! What the user typed, taken apart: pieces, their terms, and what sort of thing is being looked for. Pure.
+//!
+//! Plain words never are a syntax error. What else can be said is told in [`parse`].
+
+mod filter;
+pub mod names;
+mod parse;
+mod pattern;
+
+use crate::analysis::{self, WHOLE_MARK};
+use crate::error::{Error, ErrorKind, Result};
+
+pub use filter::{Condition, FIELDS, Filter, Surroundings, Test};
+pub use pattern::Pattern;
+
+/// The longest query that is answered, in bytes.
+pub const QUERY_CAP: usize = 4096;
+/// The most terms a query may have.
+pub const TERMS_CAP: usize = 256;
+
+/// What is being looked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// The query as typed.
+    pub text: String,
+    /// Words and quoted words, in order: what hits are ranked by.
+    pub chunks: Vec<Chunk>,
+    /// What must hold besides.
+    pub needs: Vec<Node>,
+    /// What must not hold.
+    pub without: Vec<Node>,
+    /// What narrows the search down.
+    pub conditions: Vec<Condition>,
+    /// What it looks like.
+    pub shape: Shape,
+    /// Whether it holds operators that may be mere text.
+    pub doubtful: bool,
+}
+
+/// A piece of a query: what stands between two blanks, or between two quotes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chunk {
+    /// The terms that follow one another.
+    pub terms: Vec<String>,
+    /// The same written as one identifier, as the index has it, and as one plain word.
+    pub wholes: Vec<String>,
+    /// Whether it must be there as it is.
+    pub quoted: bool,
+}
+
+/// Something a hit must hold, or must not.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node {
+    /// Words, side by side.
+    Words(Chunk),
+    /// One term of the index.
+    Term(String),
+    /// A term that holds a piece of text, at its end if only `open_left`, at its beginning if only `open_right`.
+    Part {
+        /// The piece.
+        text: String,
+        /// Whether something may stand before it.
+        open_left: bool,
+        /// Whether something may stand behind it.
+        open_right: bool,
+    },
+    /// A word with this beginning.
+    Prefix(String),
+    /// A regular expression, or text to be found letter by letter.
+    Pattern(Pattern),
+    /// One of several.
+    Any(Vec<Self>),
+    /// All of several.
+    All(Vec<Self>),
+    /// Not this.
+    Not(Box<Self>),
+    /// A condition inside a group.
+    Is(Condition),
+}
+
+/// What a query looks like; ranking differs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shape {
+    /// A path, or the tail of one.
+    Path,
+    /// A piece of code or output.
+    Code,
+    /// Words.
+    Words,
+}
+
+impl Query {
+    /// Takes a query apart.
+    pub fn parse(text: &str, around: &Surroundings) -> Result<Self> {
+        bounded(text)?;
+        let parsed = parse::parse(text, around)?;
+        let shape = shape_of(text, &parsed.chunks);
+        Self {
+            text: text.trim().to_string(),
+            chunks: parsed.chunks,
+            needs: parsed.needs,
+            without: parsed.without,
+            conditions: parsed.conditions,
+            shape,
+            doubtful: parsed.doubtful,
+        }
+        .checked()
+    }
+
+    /// Takes text in which nothing is an operator.
+    pub fn plain(text: &str) -> Result<Self> {
+        bounded(text)?;
+        let chunks: Vec<Chunk> = text.split_whitespace().filter_map(|word| chunk(word, false)).collect();
+        Self::of(text, chunks, Vec::new()).checked()
+    }
+
+    /// Takes text that is to be found letter by letter.
+    pub fn literal(text: &str, any_case: bool) -> Result<Self> {
+        bounded(text)?;
+        let pattern = Pattern::literal(text, any_case)?;
+        let chunks = text.split_whitespace().filter_map(|word| chunk(word, false)).collect();
+        Self::of(text, chunks, vec![Node::Pattern(pattern)]).checked()
+    }
+
+    /// Takes words that must stand together.
+    pub fn quoted(text: &str) -> Result<Self> {
+        bounded(text)?;
+        Self::of(text, chunk(text, true).into_iter().collect(), Vec::new()).checked()
+    }
+
+    fn of(text: &str, chunks: Vec<Chunk>, needs: Vec<Node>) -> Self {
+        Self {
+            text: text.trim().to_string(),
+            shape: shape_of(text, &chunks),
+            chunks,
+            needs,
+            without: Vec::new(),
+            conditions: Vec::new(),
+            doubtful: false,
+        }
+    }
+
+    fn checked(self) -> Result<Self> {
+        let terms: usize = self.chunks.iter().map(|chunk| chunk.terms.len() + chunk.wholes.len()).sum();
+        if terms + self.needs.iter().chain(&self.without).map(Node::size).sum::<usize>() > TERMS_CAP {
+            return Err(Error::new(ErrorKind::Usage, format!("the query is too long: at most {TERMS_CAP} words")));
+        }
+        if self.chunks.is_empty() && self.needs.is_empty() && self.conditions.is_empty() {
+            let hint = "give at least one word or number to look for";
+            return Err(Error::new(ErrorKind::Usage, "the query holds nothing to look for").hint(hint));
+        }
+        Ok(self)
+    }
+
+    /// Whether it has words to rank by.
+    pub fn has_words(&self) -> bool {
+        !self.chunks.is_empty() || !self.needs.is_empty()
+    }
+
+    /// The patterns whose matches must be there.
+    pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.needs.iter().filter_map(Node::pattern)
+    }
+
+    /// The patterns whose matches must not be there.
+    pub fn unwanted_patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.without.iter().filter_map(Node::pattern)
+    }
+
+    /// All terms that may be highlighted.
+    pub fn terms(&self) -> impl Iterator<Item = &str> {
+        let mut inside = Vec::new();
+        self.needs.iter().for_each(|node| node.words(&mut inside));
+        self.chunks.iter().chain(inside).flat_map(|chunk| chunk.terms.iter().chain(&chunk.wholes)).map(String::as_str)
+    }
+
+    /// All parts in order, as they would stand in the text.
+    pub fn sequence(&self) -> Vec<&str> {
+        self.chunks.iter().flat_map(|chunk| &chunk.terms).map(String::as_str).collect()
+    }
+
+    /// The beginnings of words that may be highlighted.
+    pub fn prefixes(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        self.needs.iter().for_each(|node| node.beginnings(&mut found));
+        found
+    }
+}
+
+impl Node {
+    fn size(&self) -> usize {
+        match self {
+            Self::Words(chunk) => chunk.terms.len() + chunk.wholes.len(),
+            Self::Any(nodes) | Self::All(nodes) => nodes.iter().map(Self::size).sum(),
+            Self::Not(node) => node.size(),
+            Self::Pattern(pattern) => pattern.needs.iter().map(Self::size).sum(),
+            _ => 1,
+        }
+    }
+
+    fn pattern(&self) -> Option<&Pattern> {
+        match self {
+            Self::Pattern(pattern) => Some(pattern),
+            _ => None,
+        }
+    }
+
+    fn words<'n>(&'n self, found: &mut Vec<&'n Chunk>) {
+        match self {
+            Self::Words(chunk) => found.push(chunk),
+            Self::Any(nodes) | Self::All(nodes) => nodes.iter().for_each(|node| node.words(found)),
+            _ => {}
+        }
+    }
+
+    fn beginnings(&self, found: &mut Vec<String>) {
+        match self {
+            Self::Prefix(beginning) => found.push(folded(beginning)),
+            Self::Any(nodes) | Self::All(nodes) => nodes.iter().for_each(|node| node.beginnings(found)),
+            _ => {}
+        }
+    }
+}
+
+/// The beginning of a term as the index has it; of an identifier, its last part.
+fn folded(beginning: &str) -> String {
+    let last = analysis::terms(beginning).into_iter().rfind(|(_, _, whole)| !whole);
+    last.map_or_else(|| beginning.to_lowercase(), |(term, _, _)| term)
+}
+
+fn bounded(text: &str) -> Result<()> {
+    if text.len() > QUERY_CAP {
+        return Err(Error::new(ErrorKind::Usage, format!("the query is too long: at most {QUERY_CAP} bytes")));
+    }
+    Ok(())
+}
+
+fn chunk(text: &str, quoted: bool) -> Option<Chunk> {
+    let mut chunk = Chunk { terms: Vec::new(), wholes: Vec::new(), quoted };
+    for (term, _, whole) in analysis::terms(text) {
+        if whole {
+            // In prose the identifier may be written as a plain word.
+            chunk.wholes.push(term.trim_start_matches(WHOLE_MARK).to_string());
+            chunk.wholes.push(term);
+        } else {
+            chunk.terms.push(term);
+        }
+    }
+    if let [word] = chunk.terms.as_slice()
+        && chunk.wholes.is_empty()
+        && word.len() > 3
+    {
+        // A plain word may be an identifier written without its style.
+        chunk.wholes.push(format!("{WHOLE_MARK}{word}"));
+    }
+    (!chunk.terms.is_empty()).then_some(chunk)
+}
+
+fn shape_of(text: &str, chunks: &[Chunk]) -> Shape {
+    let text = text.trim();
+    let one_piece = !text.contains(char::is_whitespace);
+    let ends_in_extension = text.rsplit_once('.').is_some_and(|(name, extension)| {
+        !name.is_empty()
+            && (1..=5).contains(&extension.len())
+            && extension.bytes().all(|b| b.is_ascii_alphanumeric())
+            && !extension.bytes().all(|b| b.is_ascii_digit())
+    });
+    if one_piece && (text.contains(['/', '\\']) || ends_in_extension) {
+        return Shape::Path;
+    }
+    let symbols = text.chars().filter(|c| "(){}[]=<>:;|&$`'#\\/@!*%^~".contains(*c)).count();
+    if symbols > 0 && symbols * 4 >= chunks.len() { Shape::Code } else { Shape::Words }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shows pieces as their terms, wholes in brackets, quoted ones in quotes.
+    fn show(text: &str) -> String {
+        let query = Query::parse(text, &Surroundings::default()).expect("a query");
+        let show = |chunk: &Chunk| {
+            let mut shown = chunk.terms.join("+");
+            chunk.wholes.iter().for_each(|whole| shown += &format!("[{whole}]"));
+            if chunk.quoted { format!("\"{shown}\"") } else { shown }
+        };
+        format!("{:?} {}", query.shape, query.chunks.iter().map(show).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn queries_are_taken_apart() {
+        for (text, shown) in [
+            ("oauth retry", "Words oauth[=oauth] retry[=retry]"),
+            ("parseRetryAfter", "Words parse+retry+after[parseretryafter][=parseretryafter]"),
+            ("say \"rate limit\" now", "Words say \"rate+limit\" now"),
+            ("a lone \" quote", "Words a lone[=lone] quote[=quote]"),
+            ("src/auth/token.rs", "Path src+auth+token+rs"),
+            ("token.rs", "Path token+rs"),
+            ("fn main() {", "Code fn main[=main]"),
+            ("v2.1.38", "Words v+2+1+38[v2][=v2]"),
+        ] {
+            assert_eq!(show(text), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn queries_are_bounded() {
+        let refused = |text: &str| Query::parse(text, &Surroundings::default()).is_err();
+        assert!(refused("") && refused("?!") && refused(&"a ".repeat(300)) && refused(&"a".repeat(5000)));
+        assert!(refused(&"(a OR ".repeat(600)));
+    }
+}

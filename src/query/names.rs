@@ -1,0 +1,193 @@
+//! Which of the known names is meant: projects, tools, branches, models as people type them. Pure.
+
+/// How a name is compared.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Naming {
+    /// A path; its last component is what people call it.
+    Path,
+    /// A plain name.
+    Plain,
+}
+
+/// Picks the known names that are meant. The closest kind of match that gives any decides: the same, then the same
+/// name of a folder, then the tail of a path, then a part of it, then letters in order, then a slip of a finger.
+pub fn pick<'n>(wanted: &str, known: &'n [String], naming: Naming) -> Vec<&'n str> {
+    let wanted = wanted.trim().trim_end_matches('/').to_lowercase();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    if wanted.contains(['*', '?']) {
+        return known.iter().map(String::as_str).filter(|name| glob(&wanted, &name.to_lowercase())).collect();
+    }
+    let tests: &[fn(&str, &str) -> bool] = match naming {
+        Naming::Path => &[
+            |wanted, name| name == wanted,
+            |wanted, name| last(name) == wanted,
+            |wanted, name| name.ends_with(&format!("/{wanted}")),
+            |wanted, name| encoded(name) == wanted,
+            |wanted, name| name.split('/').any(|part| part == wanted) || name.starts_with(&format!("{wanted}/")),
+            |wanted, name| last(name).contains(wanted),
+            |wanted, name| squeezed(last(name)).contains(&squeezed(wanted)),
+            |wanted, name| name.contains(wanted),
+            |wanted, name| wanted.len() > 2 && in_order(wanted, last(name)),
+            |wanted, name| near(wanted, last(name)),
+        ],
+        Naming::Plain => &[
+            |wanted, name| name == wanted,
+            |wanted, name| name.rsplit("__").next() == Some(wanted),
+            |wanted, name| name.contains(wanted),
+            |wanted, name| squeezed(name).contains(&squeezed(wanted)),
+            |wanted, name| near(wanted, name),
+        ],
+    };
+    for test in tests {
+        let found: Vec<&str> =
+            known.iter().map(String::as_str).filter(|name| test(&wanted, &name.to_lowercase())).collect();
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    Vec::new()
+}
+
+/// The names nearest to one that means none of them, to be suggested.
+pub fn nearest<'n>(wanted: &str, known: &'n [String], naming: Naming) -> Vec<&'n str> {
+    let wanted = wanted.to_lowercase();
+    let tail = |name: &'n str| if naming == Naming::Path { last(name) } else { name };
+    let mut ranked: Vec<(usize, &str)> =
+        known.iter().map(|name| (distance(&wanted, &tail(name).to_lowercase()), name.as_str())).collect();
+    ranked.sort_unstable();
+    ranked.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// How Claude Code names the folder of a project.
+fn encoded(path: &str) -> String {
+    path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+}
+
+fn squeezed(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+fn in_order(wanted: &str, name: &str) -> bool {
+    let mut left = name.chars();
+    wanted.chars().all(|c| left.any(|other| other == c))
+}
+
+fn near(wanted: &str, name: &str) -> bool {
+    let allowed = match wanted.chars().count() {
+        0..4 => 0,
+        4..8 => 1,
+        _ => 2,
+    };
+    allowed > 0 && distance(wanted, name) <= allowed
+}
+
+/// How many letters must be put in, left out, changed or swapped to make one word of the other.
+pub fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().take(64).collect();
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut before: Vec<usize> = vec![0; b.len() + 1];
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let change = usize::from(a[i - 1] != b[j - 1]);
+            row[j] = (above[j] + 1).min(row[j - 1] + 1).min(above[j - 1] + change);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[b.len()]
+}
+
+/// Compares with `*` for anything and `?` for one character; a pattern without a slash means the last component.
+pub fn glob(pattern: &str, name: &str) -> bool {
+    let name = if pattern.contains('/') { name } else { last(name) };
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        if p < pattern.len() && pattern[p] == '*' {
+            star = Some((p, n));
+            p += 1;
+        } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == name[n]) {
+            p += 1;
+            n += 1;
+        } else if let Some((at, from)) = star {
+            star = Some((at, from + 1));
+            p = at + 1;
+            n = from + 1;
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projects_are_found_as_people_type_them() {
+        let known: Vec<String> = [
+            "/home/u/work/payments-api",
+            "/home/u/work/payments-web",
+            "/home/u/api",
+            "/home/u/work/MapMaker",
+            "d:/src/Tool Box",
+            "/home/u/api/worktrees/fix",
+        ]
+        .map(String::from)
+        .to_vec();
+        for (wanted, found) in [
+            ("api", &["/home/u/api"][..]),
+            ("/home/u/api", &["/home/u/api"]),
+            ("work/payments-api", &["/home/u/work/payments-api"]),
+            ("payments", &["/home/u/work/payments-api", "/home/u/work/payments-web"]),
+            ("mapmaker", &["/home/u/work/MapMaker"]),
+            ("map-maker", &["/home/u/work/MapMaker"]),
+            ("toolbox", &["d:/src/Tool Box"]),
+            ("-home-u-work-mapmaker", &["/home/u/work/MapMaker"]),
+            ("pymtapi", &["/home/u/work/payments-api"]),
+            ("mapmakre", &["/home/u/work/MapMaker"]),
+            ("payments-*", &["/home/u/work/payments-api", "/home/u/work/payments-web"]),
+            ("*/work/*", &["/home/u/work/payments-api", "/home/u/work/payments-web", "/home/u/work/MapMaker"]),
+            ("zebra", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(pick(wanted, &known, Naming::Path), found, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn tools_and_models_are_found_by_part() {
+        let known: Vec<String> =
+            ["Bash", "BashOutput", "mcp__github__search_code", "claude-opus-4-5"].map(String::from).to_vec();
+        for (wanted, found) in [
+            ("bash", &["Bash"][..]),
+            ("search_code", &["mcp__github__search_code"]),
+            ("github", &["mcp__github__search_code"]),
+            ("opus", &["claude-opus-4-5"]),
+            ("bahs", &["Bash"]),
+            ("Bash*", &["Bash", "BashOutput"]),
+        ] {
+            assert_eq!(pick(wanted, &known, Naming::Plain), found, "{wanted}");
+        }
+        assert_eq!(nearest("basch", &known, Naming::Plain)[0], "Bash");
+    }
+
+    #[test]
+    fn distance_counts_slips() {
+        for (a, b, expected) in [("retry", "retry", 0), ("retyr", "retry", 1), ("rety", "retry", 1), ("abc", "", 3)] {
+            assert_eq!(distance(a, b), expected);
+        }
+    }
+}

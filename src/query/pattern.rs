@@ -1,0 +1,227 @@
+//! Text to be found letter by letter, and regular expressions. Pure.
+//!
+//! The index knows words, not letters. So a pattern is taken apart into what any match of it must hold: whole words,
+//! and pieces of words. They narrow the search down to a few candidates, and only those are read.
+
+use std::ops::Range;
+
+use regex::{Regex, RegexBuilder};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+use super::Node;
+use crate::analysis;
+use crate::error::{Error, ErrorKind, Result};
+
+/// How large a compiled expression may be, in bytes.
+const SIZE_CAP: usize = 1 << 20;
+
+/// A pattern, and what every text that matches it must hold.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    /// As it was typed.
+    pub source: String,
+    /// What every match holds.
+    pub needs: Vec<Node>,
+    regex: Regex,
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source && self.regex.as_str() == other.regex.as_str()
+    }
+}
+
+impl Pattern {
+    /// Text to be found just as it is.
+    pub fn literal(text: &str, any_case: bool) -> Result<Self> {
+        Self::new(text, &regex::escape(text), any_case, needs_of(text))
+    }
+
+    /// A regular expression. Small letters only mean any case.
+    pub fn regex(source: &str) -> Result<Self> {
+        let any_case = !source.chars().any(char::is_uppercase);
+        let parsed = ParserBuilder::new().nest_limit(50).build().parse(source);
+        let hir = parsed.map_err(|error| refused(source, &error))?;
+        Self::new(source, source, any_case, needs_of_expression(&hir))
+    }
+
+    fn new(source: &str, pattern: &str, any_case: bool, needs: Vec<Node>) -> Result<Self> {
+        let regex = RegexBuilder::new(pattern)
+            .case_insensitive(any_case)
+            .multi_line(true)
+            .size_limit(SIZE_CAP)
+            .build()
+            .map_err(|error| refused(source, &error))?;
+        if needs.is_empty() {
+            let what = format!("{source:?} has no part that can be looked up");
+            return Err(Error::new(ErrorKind::Usage, what).hint("add two or more letters or digits that must be there"));
+        }
+        Ok(Self { source: source.to_string(), needs, regex })
+    }
+
+    /// Whether a text matches.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+
+    /// Where a text matches.
+    pub fn matches<'t>(&'t self, text: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
+        self.regex.find_iter(text).map(|found| found.range()).filter(|range| !range.is_empty())
+    }
+}
+
+fn refused(source: &str, error: &dyn std::fmt::Display) -> Error {
+    let text = error.to_string();
+    let why = text.lines().rev().map(|line| line.trim().trim_start_matches("error: ")).find(|line| !line.is_empty());
+    Error::new(ErrorKind::Usage, format!("cannot use the pattern {source:?}: {}", why.unwrap_or("it is not valid")))
+        .hint("search with -F to find text just as it is")
+}
+
+/// What a text holds that has this one in it: its words are whole, but for those at its ends.
+fn needs_of(text: &str) -> Vec<Node> {
+    let mut needs = Vec::new();
+    let mut at = 0;
+    for segment in text.split(|c: char| !analysis::is_word(c)) {
+        let (from, to) = (at, at + segment.len());
+        at = to + text[to..].chars().next().map_or(0, char::len_utf8);
+        needs.extend(needs_of_segment(segment, from == 0, to == text.len()));
+    }
+    needs
+}
+
+/// What follows from a run of letters and digits.
+fn needs_of_segment(segment: &str, open_left: bool, open_right: bool) -> Vec<Node> {
+    let parts: Vec<String> =
+        analysis::terms(segment).into_iter().filter(|(_, _, whole)| !whole).map(|(term, _, _)| term).collect();
+    let is_open = open_left || open_right;
+    let count = parts.len();
+    let need = |(index, part): (usize, String)| {
+        let is_pair = part.chars().all(analysis::is_unspaced) && part.chars().count() == 2;
+        if !is_open || is_pair {
+            return Some(Node::Term(part));
+        }
+        let (left, right) = (open_left || index > 0, open_right || index + 1 < count);
+        (part.chars().count() > 1 || part.chars().all(analysis::is_unspaced)).then_some(Node::Part {
+            text: part,
+            open_left: left,
+            open_right: right,
+        })
+    };
+    parts.into_iter().enumerate().filter_map(need).collect()
+}
+
+/// What every match of an expression holds.
+fn needs_of_expression(hir: &Hir) -> Vec<Node> {
+    match hir.kind() {
+        HirKind::Concat(parts) => needs_of_sequence(parts),
+        HirKind::Alternation(branches) => {
+            let branches: Vec<Vec<Node>> = branches.iter().map(needs_of_expression).collect();
+            if branches.iter().any(Vec::is_empty) {
+                return Vec::new();
+            }
+            vec![Node::Any(branches.into_iter().map(Node::All).collect())]
+        }
+        HirKind::Repetition(repetition) if repetition.min > 0 => needs_of_expression(&repetition.sub),
+        HirKind::Capture(capture) => needs_of_expression(&capture.sub),
+        _ => fixed(hir).map(|text| needs_of(&text)).unwrap_or_default(),
+    }
+}
+
+/// Fixed pieces that follow one another are one text.
+fn needs_of_sequence(parts: &[Hir]) -> Vec<Node> {
+    let mut needs = Vec::new();
+    let mut text = String::new();
+    for part in parts {
+        if let Some(piece) = fixed(part) {
+            text += &piece;
+            continue;
+        }
+        needs.extend(needs_of(&std::mem::take(&mut text)));
+        needs.extend(needs_of_expression(part));
+    }
+    needs.extend(needs_of(&text));
+    needs
+}
+
+/// The text an expression stands for, if it stands for one; letters in either case are one.
+fn fixed(hir: &Hir) -> Option<String> {
+    match hir.kind() {
+        HirKind::Literal(literal) => String::from_utf8(literal.0.to_vec()).ok(),
+        HirKind::Class(Class::Unicode(class)) => {
+            let mut letters = class.iter().flat_map(|range| (range.start()..=range.end()).take(5));
+            let first = letters.next()?.to_lowercase().next()?;
+            let same = letters.take(5).all(|letter| letter.to_lowercase().next() == Some(first));
+            same.then(|| first.to_string())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(needs: &[Node]) -> String {
+        let one = |need: &Node| match need {
+            Node::Term(term) => term.clone(),
+            Node::Part { text, open_left, open_right } => {
+                format!("{}{text}{}", if *open_left { "~" } else { "" }, if *open_right { "~" } else { "" })
+            }
+            Node::Any(branches) => format!(
+                "({})",
+                branches.iter().map(|one| show(std::slice::from_ref(one))).collect::<Vec<_>>().join("|")
+            ),
+            Node::All(all) => show(all),
+            other => format!("{other:?}"),
+        };
+        needs.iter().map(one).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn literal_text_needs_its_words() {
+        for (text, needs) in [
+            ("retry", "~retry~"),
+            ("(retry)", "retry"),
+            ("error[E0603]: private", "~error e0603 private~"),
+            ("andleReq", "~andle~ ~req~"),
+            (" handleRequest(", "handle request"),
+            ("検索語", "検索 索語"),
+            ("a=1", ""),
+            ("let max_retries = 3;", "~let max retries 3"),
+        ] {
+            assert_eq!(show(&needs_of(text)), needs, "{text}");
+        }
+    }
+
+    #[test]
+    fn expressions_need_their_fixed_parts() {
+        for (source, needs) in [
+            ("retry.*after", "~retry~ ~after~"),
+            ("(get|set)Token", "(~get~|~set~) ~token~"),
+            ("colou?r", "~colo~ ~r~"),
+            ("(?i)retry", "~retry~"),
+            (r"fn \w+_test\(", "~fn test"),
+            (r"timeout: \d{3,}ms", "~timeout ~ms~"),
+        ] {
+            let pattern = Pattern::regex(source).expect(source);
+            assert_eq!(show(&pattern.needs).replace("~r~", "").trim(), needs.replace("~r~", "").trim(), "{source}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_looked_up_is_refused() {
+        for source in [".*", "", "(", "[a-z]+", "a{1000}{1000}", "x|"] {
+            assert!(Pattern::regex(source).is_err(), "{source}");
+        }
+        assert!(Pattern::literal("?!", false).is_err());
+    }
+
+    #[test]
+    fn small_letters_mean_any_case() {
+        assert!(Pattern::regex("retry").expect("valid").is_match("RETRY"));
+        assert!(!Pattern::regex("Retry").expect("valid").is_match("retry"));
+        assert!(!Pattern::literal("retry", false).expect("valid").is_match("RETRY"));
+        assert!(Pattern::literal("retry", true).expect("valid").is_match("RETRY"));
+    }
+}

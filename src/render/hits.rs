@@ -1,0 +1,270 @@
+//! What a search found, for people: on a terminal session by session, in a pipe line by line.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use super::json::timestamp;
+use super::text::{BAD, DIM, MARK, MODEL, PERSON, Screen, TITLE, TOOL, count, cut, cut_width, pad, thousands};
+use crate::document::{Kind, Role};
+use crate::search::{Around, Hit, Response, SessionHits, SessionInfo, Suggestion};
+use crate::untrusted::{Untrusted, for_terminal, one_line};
+
+/// Columns for who speaks, and for when.
+const WHO_WIDTH: usize = 10;
+const WHEN_WIDTH: usize = 12;
+
+/// What is shown besides the hits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extras {
+    /// Why each hit stands where it does.
+    pub explain: bool,
+    /// How long the answer took, in milliseconds.
+    pub elapsed_ms: f64,
+}
+
+impl Screen {
+    /// Shows the answer of a search, session by session.
+    pub fn search(&self, out: &mut dyn Write, response: &Response, extras: Extras) -> io::Result<()> {
+        for session in &response.sessions {
+            self.session_line(out, &session.session)?;
+            for (at, hit) in session.hits.iter().enumerate() {
+                if at > 0 && !(hit.before.is_empty() && hit.after.is_empty()) {
+                    writeln!(out, "  {DIM}--{DIM:#}")?;
+                }
+                hit.before.iter().try_for_each(|near| self.near_line(out, near))?;
+                self.hit_line(out, hit)?;
+                hit.after.iter().try_for_each(|near| self.near_line(out, near))?;
+                if extras.explain {
+                    writeln!(out, "    {DIM}{}{DIM:#}", why(hit))?;
+                }
+            }
+            let more = session.total - session.hits.len();
+            if more > 0 {
+                writeln!(
+                    out,
+                    "  {DIM}… and {} more {}{DIM:#}",
+                    thousands(more as u64),
+                    if more == 1 { "hit" } else { "hits" }
+                )?;
+            }
+            writeln!(out)?;
+        }
+        let hits = count(response.total_hits, "hit");
+        let sessions = count(response.total_sessions, "session");
+        let more = response.next.map(|cursor| format!(" · next page: --cursor {cursor}")).unwrap_or_default();
+        let resume = response.sessions.first().filter(|first| !first.session.gone && !first.session.history_only);
+        let resume = resume.map(|first| format!(" · unspool resume {}", short(&first.session.id))).unwrap_or_default();
+        let some = if response.incomplete { "at least " } else { "" };
+        let elapsed = extras.elapsed_ms;
+        writeln!(out, "{DIM}{some}{hits} in {sessions} ({elapsed:.0} ms){more}{resume}{DIM:#}")
+    }
+
+    fn session_line(&self, out: &mut dyn Write, session: &SessionInfo) -> io::Result<()> {
+        let mut facts = vec![self.project(&session.project)];
+        facts.push(session.branch.line());
+        facts.push(session.last.map(|last| self.age(last)).unwrap_or_default());
+        facts.push(short(&session.id));
+        if session.history_only {
+            facts.push("only its prompts are left".to_string());
+        } else if session.gone {
+            facts.push("transcript deleted".to_string());
+        }
+        facts.retain(|fact| !fact.is_empty());
+        let facts = facts.join(" · ");
+        let title = if session.title.is_empty() { "(untitled)".to_string() } else { session.title.line() };
+        let room = self.width.saturating_sub(facts.width() + 3).max(20);
+        writeln!(out, "{TITLE}{}{TITLE:#}  {DIM}{facts}{DIM:#}", cut(&title, room))
+    }
+
+    /// A message near a hit, dimmed.
+    fn near_line(&self, out: &mut dyn Write, near: &Around) -> io::Result<()> {
+        let (who, _) = who(near.role, near.kind, near.tool.as_ref());
+        let when = near.timestamp.map(|time| self.moment(time)).unwrap_or_default();
+        let lead = 2 + WHO_WIDTH + 1 + WHEN_WIDTH + 2;
+        let room = self.width.saturating_sub(lead).max(24);
+        let result = near.result.as_ref().map(|result| format!(" → {}", result.line())).unwrap_or_default();
+        let text = match result.is_empty() {
+            true => cut(&near.text.line(), room),
+            false => format!("{}{}", cut(&near.text.line(), room / 2), cut(&result, room - room / 2)),
+        };
+        writeln!(out, "  {DIM}{} {}  {text}{DIM:#}", pad(&who, WHO_WIDTH), pad(&when, WHEN_WIDTH))
+    }
+
+    fn hit_line(&self, out: &mut dyn Write, hit: &Hit) -> io::Result<()> {
+        let (who, style) = who(hit.role, hit.kind, hit.tool.as_ref());
+        let when = hit.timestamp.map(|time| self.moment(time)).unwrap_or_default();
+        let lead = 2 + WHO_WIDTH + 1 + WHEN_WIDTH + 2;
+        write!(out, "  {style}{}{style:#} {DIM}{}{DIM:#}  ", pad(&who, WHO_WIDTH), pad(&when, WHEN_WIDTH))?;
+        let mut notes = String::new();
+        if hit.error {
+            notes.push_str(" [failed]");
+        }
+        if let Some(title) = hit.agent_title.as_ref().filter(|_| hit.agent.is_some()) {
+            notes.push_str(&format!(" [agent: {}]", cut(&title.line(), 30)));
+        }
+        if !hit.also_in.is_empty() {
+            let ids: Vec<String> = hit.also_in.iter().take(3).map(|id| id.line().chars().take(8).collect()).collect();
+            let dots = if hit.also_in.len() > 3 { ", …" } else { "" };
+            notes.push_str(&format!(" [also in {}{dots}]", ids.join(", ")));
+        }
+        let room = self.width.saturating_sub(lead + notes.width()).max(24);
+        self.marked(out, hit, room)?;
+        writeln!(out, "{DIM}{notes}{DIM:#}")
+    }
+
+    /// Writes a snippet with its marks, cut to the width that is there.
+    fn marked(&self, out: &mut dyn Write, hit: &Hit, room: usize) -> io::Result<()> {
+        let snippet = &hit.snippet;
+        let mut room = room.saturating_sub(2);
+        let (from, cut_before) =
+            first_shown(&snippet.text, snippet.ranges.first().map_or(0, |range| range.0), room, snippet.cut_before);
+        if cut_before {
+            write!(out, "…")?;
+        }
+        let mut at = from;
+        let stops = snippet
+            .ranges
+            .iter()
+            .filter(|range| range.1 > from)
+            .flat_map(|(start, end)| [((*start).max(from), false), (*end, true)]);
+        for (stop, is_mark) in stops.chain([(snippet.text.len(), false)]) {
+            let piece = for_terminal(&snippet.text[at..stop]);
+            let shown = cut_width(&piece, room);
+            room -= shown.width();
+            if is_mark {
+                write!(out, "{MARK}{shown}{MARK:#}")?;
+            } else {
+                write!(out, "{shown}")?;
+            }
+            if shown.len() < piece.len() {
+                return write!(out, "…");
+            }
+            at = stop;
+        }
+        if snippet.cut_after { write!(out, "…") } else { Ok(()) }
+    }
+}
+
+/// Writes hits for a pipe: session, time, role, project and snippet, with tabs between, nothing cut.
+pub fn plain(out: &mut dyn Write, response: &Response) -> io::Result<()> {
+    for SessionHits { session, hits, .. } in &response.sessions {
+        for hit in hits {
+            let time = hit.timestamp.map(timestamp).unwrap_or_default();
+            let project = hit.project.as_ref().map(Untrusted::line).unwrap_or_default();
+            writeln!(
+                out,
+                "{}\t{time}\t{}\t{project}\t{}",
+                session.id.line(),
+                who(hit.role, hit.kind, hit.tool.as_ref()).0,
+                one_line(&hit.snippet.text)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes one line for each session: its id, or the paths of its files, or the number of its hits.
+pub fn sessions(out: &mut dyn Write, response: &Response, what: Listing, end: u8) -> io::Result<()> {
+    let mut paths = std::collections::BTreeSet::new();
+    for SessionHits { session, hits, total } in &response.sessions {
+        match what {
+            Listing::Ids => write!(out, "{}", session.id.line())?,
+            Listing::Counts => write!(out, "{}\t{total}", session.id.line())?,
+            Listing::Paths => {
+                for hit in hits.iter().filter(|hit| !hit.gone && paths.insert(hit.path.clone())) {
+                    write_path(out, &hit.path)?;
+                    out.write_all(&[end])?;
+                }
+                continue;
+            }
+        }
+        out.write_all(&[end])?;
+    }
+    Ok(())
+}
+
+/// What is listed of each session.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Listing {
+    /// Its id.
+    Ids,
+    /// The transcripts the hits are in, as far as they are still there.
+    Paths,
+    /// Its id and the number of its hits.
+    Counts,
+}
+
+/// A path for a program: every byte of it.
+#[cfg(unix)]
+fn write_path(out: &mut dyn Write, path: &std::path::Path) -> io::Result<()> {
+    use std::os::unix::ffi::OsStrExt as _;
+    out.write_all(path.as_os_str().as_bytes())
+}
+
+#[cfg(not(unix))]
+fn write_path(out: &mut dyn Write, path: &std::path::Path) -> io::Result<()> {
+    write!(out, "{}", path.display())
+}
+
+/// Says what else to try, one suggestion a line.
+pub fn suggestion(suggestion: &Suggestion) -> String {
+    let query = suggestion.query.as_ref().map(|query| format!(": {query}")).unwrap_or_default();
+    format!("{}{query} ({})", suggestion.change, count(suggestion.hits, "hit"))
+}
+
+/// Why a hit stands where it does.
+fn why(hit: &Hit) -> String {
+    match hit.factors {
+        Some(f) => format!(
+            "score {:.2} = words {:.2} × kind {:.2} × coverage {:.2} × verbatim {:.0} × age {:.2}",
+            hit.score, f.words, f.kind, f.coverage, f.verbatim, f.age
+        ),
+        None => format!("score {:.2}, not looked at closely", hit.score),
+    }
+}
+
+fn short(id: &Untrusted) -> String {
+    id.line().chars().take(8).collect()
+}
+
+/// Who speaks, in a word.
+pub(super) fn who(role: Role, kind: Kind, tool: Option<&Untrusted>) -> (String, Style) {
+    let tool = || tool.map(|tool| cut(&tool.line(), WHO_WIDTH));
+    match (role, kind) {
+        (_, Kind::Title) => ("title".into(), TITLE),
+        (_, Kind::Compaction) => ("summary".into(), MODEL),
+        (_, Kind::Recap) => ("recap".into(), MODEL),
+        (_, Kind::Bad | Kind::Oversized) => ("bad line".into(), BAD),
+        (_, Kind::Link) => ("link".into(), MODEL),
+        (Role::Human, _) => ("you".into(), PERSON),
+        (Role::Programmatic, _) => ("program".into(), PERSON),
+        (Role::Assistant, Kind::Thinking) => ("thinking".into(), DIM),
+        (Role::Assistant, _) => ("claude".into(), MODEL),
+        (Role::Subagent, _) => ("agent".into(), MODEL),
+        (Role::Tool, Kind::ToolResult) => {
+            (tool().map_or("result".into(), |tool| cut(&format!("{tool} →"), WHO_WIDTH)), TOOL)
+        }
+        (Role::Tool, Kind::Output) => ("output".into(), TOOL),
+        (Role::Tool, _) => (tool().unwrap_or("tool".into()), TOOL),
+        (Role::Meta, _) => ("meta".into(), DIM),
+    }
+}
+
+/// Where to begin so that the first mark is in view.
+fn first_shown(text: &str, mark: usize, room: usize, cut_before: bool) -> (usize, bool) {
+    if text[..mark].width() < room * 2 / 3 {
+        return (0, cut_before);
+    }
+    let mut from = mark;
+    let mut width = 0;
+    for (at, c) in text[..mark].char_indices().rev() {
+        width += c.width().unwrap_or(0);
+        if width > room / 3 {
+            break;
+        }
+        from = at;
+    }
+    (from, true)
+}

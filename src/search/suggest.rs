@@ -1,0 +1,90 @@
+//! What to try when nothing was found. Every suggestion has been tried: it gives hits.
+
+use super::{Request, all_conditions};
+use crate::error::Result;
+use crate::index::{Corrections, Reader, Search, Sort};
+use crate::query::{Condition, Filter, Query};
+
+/// Something else to try.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Suggestion {
+    /// What to do: `without since`.
+    pub change: String,
+    /// The query, where that is what changes.
+    pub query: Option<String>,
+    /// How many hits it gives.
+    pub hits: usize,
+}
+
+/// Finds changes to a request that give hits.
+pub fn suggestions(reader: &Reader, request: &Request) -> Result<Vec<Suggestion>> {
+    let mut found = Vec::new();
+    let mut attempt = |change: String, shown: Option<String>, query: &Query, filter: &Filter| -> Result<()> {
+        let hits = count(reader, query, filter)?;
+        if hits > 0 {
+            found.push(Suggestion { change, query: shown, hits });
+        }
+        Ok(())
+    };
+    let (query, filter) = (&request.query, &request.filter);
+    for (field, query, filter) in with_fewer_conditions(request) {
+        attempt(format!("without {field}"), None, &query, &filter)?;
+    }
+    if filter.without_session.is_some() {
+        let filter = Filter { without_session: None, ..filter.clone() };
+        attempt("with --include-current".to_string(), None, query, &filter)?;
+    }
+    if !query.without.is_empty() {
+        let more = Query { without: Vec::new(), ..query.clone() };
+        attempt("without leaving anything out".to_string(), None, &more, filter)?;
+    }
+    if query.chunks.iter().any(|chunk| chunk.quoted) || !query.needs.is_empty() {
+        let words = words_of(query);
+        if let Ok(plain) = Query::plain(&words) {
+            let plain = Query { conditions: query.conditions.clone(), ..plain };
+            attempt("as plain words".to_string(), Some(words), &plain, filter)?;
+        }
+    }
+    Ok(found)
+}
+
+fn count(reader: &Reader, query: &Query, filter: &Filter) -> Result<usize> {
+    let corrections: Corrections = reader.corrections(query)?;
+    let search = Search { query, filter, corrections: &corrections, sort: Sort::Relevance, strict: false, now: 0 };
+    let mut ranked = reader.find(&search)?;
+    super::verify::keep_matching(reader, query, &mut ranked)?;
+    Ok(ranked.hits().len())
+}
+
+/// The request with each sort of condition left out in turn, and with all of them left out.
+fn with_fewer_conditions(request: &Request) -> Vec<(String, Query, Filter)> {
+    let mut fields: Vec<&str> = all_conditions(request).conditions.iter().map(Condition::field).collect();
+    fields.sort_unstable();
+    fields.dedup();
+    let without = |left_out: &dyn Fn(&Condition) -> bool| {
+        let keep = |conditions: &[Condition]| conditions.iter().filter(|one| !left_out(one)).cloned().collect();
+        let query = Query { conditions: keep(&request.query.conditions), ..request.query.clone() };
+        (query, Filter { conditions: keep(&request.filter.conditions), ..request.filter.clone() })
+    };
+    let mut fewer: Vec<(String, Query, Filter)> = Vec::new();
+    for field in &fields {
+        let (query, filter) = without(&|condition| condition.field() == *field);
+        fewer.push(((*field).to_string(), query, filter));
+    }
+    if fields.len() > 1 {
+        let (query, filter) = without(&|_| true);
+        fewer.push(("any filter".to_string(), query, filter));
+    }
+    fewer.retain(|(_, query, _)| query.has_words() || !query.conditions.is_empty());
+    fewer
+}
+
+fn words_of(query: &Query) -> String {
+    query
+        .text
+        .replace(['"', '(', ')', '*', '/'], " ")
+        .split_whitespace()
+        .filter(|word| !matches!(*word, "OR" | "AND" | "NOT"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}

@@ -1,0 +1,72 @@
+//! What only the text itself can tell: whether a pattern matches, and whether operators were meant as text.
+
+use std::time::{Duration, Instant};
+
+use super::Request;
+use crate::error::Result;
+use crate::index::{Corrections, Ranked, Reader, Search, Sort};
+use crate::query::{Filter, Query};
+
+/// How many texts are read for a pattern, and how long that may take.
+const READ_CAP: usize = 20_000;
+const READ_TIME: Duration = Duration::from_secs(3);
+/// How many texts are read to tell operators from text.
+const DOUBT_CAP: usize = 10;
+
+/// Keeps the hits that match the patterns of a query, letter by letter. Says whether some could not be read in time;
+/// those are left out.
+pub(super) fn keep_matching(reader: &Reader, query: &Query, ranked: &mut Ranked) -> Result<bool> {
+    if query.patterns().next().is_none() && query.unwanted_patterns().next().is_none() {
+        return Ok(false);
+    }
+    let start = Instant::now();
+    let (mut read, mut incomplete, mut failed) = (0, false, None);
+    ranked.retain(|hit| {
+        if read >= READ_CAP || failed.is_some() || start.elapsed() > READ_TIME {
+            incomplete = true;
+            return false;
+        }
+        read += 1;
+        match reader.fetch(hit) {
+            Ok((_, document)) => fits(query, &document.text),
+            Err(error) => {
+                failed = Some(error);
+                false
+            }
+        }
+    });
+    failed.map_or(Ok(incomplete), Err)
+}
+
+fn fits(query: &Query, text: &str) -> bool {
+    query.patterns().all(|pattern| pattern.is_match(text))
+        && !query.unwanted_patterns().any(|pattern| pattern.is_match(text))
+}
+
+/// The query without operators, if it stands somewhere as it was typed: `rm -rf x` is then no word less `rf`.
+pub(super) fn plain_reading(reader: &Reader, request: &Request) -> Result<Option<Query>> {
+    if !request.query.doubtful || !request.query.conditions.is_empty() {
+        return Ok(None);
+    }
+    let Ok(plain) = Query::plain(&request.query.text) else { return Ok(None) };
+    let wanted = one_line(&plain.text);
+    let sequence = plain.sequence().join(" ");
+    let Ok(phrase) = Query::quoted(&sequence) else { return Ok(None) };
+    let nothing = Corrections::default();
+    let filter = Filter { meta: true, ..request.filter.clone() };
+    let search =
+        Search { query: &phrase, filter: &filter, corrections: &nothing, sort: Sort::Relevance, strict: true, now: 0 };
+    for hit in reader.find(&search)?.hits().iter().take(DOUBT_CAP) {
+        let (_, document) = reader.fetch(hit)?;
+        // A line that shows unspool being asked this very question does not count.
+        let shows = |line: &str| one_line(line).contains(&wanted) && !line.contains("unspool");
+        if document.text.lines().any(shows) {
+            return Ok(Some(plain));
+        }
+    }
+    Ok(None)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}

@@ -1,0 +1,166 @@
+//! Turns hits into what is shown: each in its session, with a piece of its text.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use super::{Group, Hit, Request, SessionHits, SessionInfo, context};
+use crate::discover::SourceKind;
+use crate::document::{Document, Kind};
+use crate::error::Result;
+use crate::index::{Checkpoint, Corrections, FileKey, Found, Ranked, Reader};
+use crate::query::Query;
+use crate::snippet::Marks;
+use crate::untrusted::Untrusted;
+
+/// How long a snippet is, in bytes.
+const SNIPPET_LENGTH: usize = 200;
+
+/// Turns hits into what is shown, looking each file and session up once.
+pub(super) struct View<'a> {
+    reader: &'a Reader,
+    request: &'a Request,
+    marks: Marks<'a>,
+    files: HashMap<FileKey, Option<Checkpoint>>,
+    sessions: HashMap<String, SessionInfo>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(
+        reader: &'a Reader,
+        request: &'a Request,
+        query: &'a Query,
+        corrections: &'a Corrections,
+    ) -> Self {
+        let marks = Marks::new(query, corrections);
+        Self { reader, request, marks, files: HashMap::new(), sessions: HashMap::new() }
+    }
+
+    pub(super) fn session_hits(&mut self, ranked: &Ranked, group: &Group) -> Result<SessionHits> {
+        let mut hits = Vec::new();
+        let mut session = SessionInfo::default();
+        for found in &group.hits {
+            let (key, document) = self.reader.fetch(found)?;
+            if hits.is_empty() {
+                session = self.session(&document)?;
+            }
+            let (before, after) = context::around(self.reader, found, &document, self.request.around)?;
+            let mut hit = self.hit(found, key, document)?;
+            hit.factors = ranked.factors(found);
+            (hit.before, hit.after) = (before, after);
+            hits.push(hit);
+        }
+        Ok(SessionHits { session, hits, total: group.total })
+    }
+
+    fn hit(&mut self, found: &Found, key: FileKey, document: Document) -> Result<Hit> {
+        let file = self.file(key)?;
+        let (path, gone) =
+            file.as_ref().map_or((PathBuf::new(), true), |file| (file.path(), file.gone_since.is_some()));
+        let agent_title = file.as_ref().and_then(|file| file.state.description.clone()).map(Untrusted::new);
+        let (also_in, earliest) = self.copies(&document)?;
+        let snippet = self.marks.snippet(&document.text, SNIPPET_LENGTH);
+        Ok(Hit {
+            uuid: document.uuid.map(Untrusted::new),
+            also_in,
+            agent: document.agent.map(Untrusted::new),
+            agent_title,
+            path,
+            offset: document.offset,
+            line: document.line,
+            timestamp: earliest,
+            role: document.role,
+            kind: document.kind,
+            tool: document.tool.map(Untrusted::new),
+            files: document.files.into_iter().map(Untrusted::new).collect(),
+            project: document.project.map(Untrusted::new),
+            cwd: document.cwd.map(Untrusted::new),
+            branch: document.branch.map(Untrusted::new),
+            model: document.model.map(Untrusted::new),
+            error: document.error,
+            gone,
+            score: found.score,
+            factors: None,
+            snippet,
+            before: Vec::new(),
+            after: Vec::new(),
+        })
+    }
+
+    /// The other sessions that hold the same line, and the earliest time any of them gives it.
+    fn copies(&self, document: &Document) -> Result<(Vec<Untrusted>, Option<i64>)> {
+        let mut sessions = Vec::new();
+        let mut earliest = document.timestamp;
+        let original = document.note.as_deref().filter(|_| document.kind != Kind::Title);
+        for uuid in document.uuid.as_deref().into_iter().chain(original) {
+            for copy in self.reader.copies(uuid)? {
+                earliest = earliest.into_iter().chain(copy.timestamp).min();
+                sessions.push(copy.session);
+            }
+        }
+        sessions.retain(|session| *session != document.session);
+        sessions.sort_unstable();
+        sessions.dedup();
+        Ok((sessions.into_iter().map(Untrusted::new).collect(), earliest))
+    }
+
+    fn file(&mut self, key: FileKey) -> Result<Option<Checkpoint>> {
+        if let Some(file) = self.files.get(&key) {
+            return Ok(file.clone());
+        }
+        let file = self.reader.checkpoint(key)?;
+        self.files.insert(key, file.clone());
+        Ok(file)
+    }
+
+    fn session(&mut self, document: &Document) -> Result<SessionInfo> {
+        if let Some(known) = self.sessions.get(&document.session) {
+            return Ok(known.clone());
+        }
+        let info = session_info(self.reader, &document.session, document)?;
+        self.sessions.insert(document.session.clone(), info.clone());
+        Ok(info)
+    }
+}
+
+/// Gathers what there is to say about a session from its files.
+pub fn session_info(reader: &Reader, session: &str, hit: &Document) -> Result<SessionInfo> {
+    let file = if session.is_empty() { None } else { reader.file_of_session(session)? };
+    let Some(file) = file else {
+        let project = hit.project.clone().unwrap_or_default();
+        let title = one_line_of(&hit.text);
+        return Ok(SessionInfo {
+            id: session.into(),
+            title,
+            project: project.into(),
+            last: hit.timestamp,
+            history_only: true,
+            ..SessionInfo::default()
+        });
+    };
+    let is_main = file.source_kind() == SourceKind::Session;
+    let state = &file.state;
+    Ok(SessionInfo {
+        id: session.into(),
+        title: one_line_of(&title_of(reader, session, &file)?),
+        project: state.project.clone().unwrap_or_default().into(),
+        branch: state.branch.clone().unwrap_or_default().into(),
+        last: state.last,
+        gone: !is_main || file.gone_since.is_some(),
+        history_only: false,
+    })
+}
+
+/// Claude Code's own order: a given name, the last prompt, a name given by another file, the first prompt.
+fn title_of(reader: &Reader, session: &str, file: &Checkpoint) -> Result<String> {
+    let state = &file.state;
+    if let Some(title) = state.title().or(state.last_prompt.as_deref()) {
+        return Ok(title.to_string());
+    }
+    let by_leaf = reader.titles_by_leaf(session)?.pop();
+    let stand_ins = [&state.first_prompt, &state.first_command, &state.summary];
+    Ok(by_leaf.or_else(|| stand_ins.into_iter().flatten().next().cloned()).unwrap_or_default())
+}
+
+fn one_line_of(text: &str) -> Untrusted {
+    Untrusted::new(text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(120).collect::<String>())
+}
