@@ -19,7 +19,7 @@ use crate::analysis::{self, WHOLE_MARK};
 use crate::query::{Chunk, Filter, Node, Query, Shape};
 
 /// The most terms a piece of text may stand in before it stops narrowing anything down.
-const PART_CAP: usize = 1024;
+const PART_CAP: usize = 4096;
 /// Words too common to be looked for on their own.
 const COMMON: [&str; 40] = [
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "had", "has", "have",
@@ -53,7 +53,9 @@ impl Reader {
         }
         if !aim.query.chunks.is_empty() {
             let quoted = aim.query.chunks.iter().any(|chunk| chunk.quoted);
-            let occur = if quoted || aim.strict || aim.query.needs.is_empty() { Occur::Must } else { Occur::Should };
+            // Where something else must be there, words only rank.
+            let only_conditions = aim.query.needs.iter().all(Node::is_condition);
+            let occur = if quoted || aim.strict || only_conditions { Occur::Must } else { Occur::Should };
             clauses.push((occur, self.words(aim)));
         } else if aim.query.needs.is_empty() {
             clauses.push((Occur::Must, Box::new(ConstScoreQuery::new(Box::new(AllQuery), 1.0))));
@@ -180,8 +182,7 @@ impl Reader {
             let index = reader.inverted_index(body)?;
             let mut stream = index.terms().stream()?;
             while stream.advance() {
-                // Wholes only repeat what their parts say.
-                if stream.key().first() != Some(&(WHOLE_MARK as u8)) && fits(stream.key()) {
+                if fits(stream.key()) {
                     found.insert(String::from_utf8_lossy(stream.key()).into_owned());
                     if found.len() > PART_CAP {
                         return Ok(Box::new(ConstScoreQuery::new(Box::new(AllQuery), 1.0)));

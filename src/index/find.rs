@@ -14,7 +14,7 @@ use tantivy::{DocAddress, DocSet as _, Score, TERMINATED, Term};
 use super::candidates::{Aim, is_common, phrase};
 use super::checkpoint::FileKey;
 use super::correct::Corrections;
-use super::gather::{ByPrint, Gather, Match, Prints, fold};
+use super::gather::{ByPrint, Details, Gather, Match, Prints, fold};
 use super::reader::Reader;
 use super::schema::{Action, action_of, from_class, session_key};
 use crate::document::{Kind, Role};
@@ -142,14 +142,23 @@ impl Reader {
             };
             let aim = Aim { query, filter, corrections, strict };
             let matches = self.searcher.search(&*self.candidates(aim)?, &gather)?;
-            let (folded, equals) = fold(matches, |session| self.has_transcript(session));
-            let mut hits: Vec<Found> = folded.into_iter().map(Found::from).collect();
-            let sessions = hits.iter().map(|hit| hit.session).collect::<Prints>().len();
+            let details = Details::of(&self.searcher)?;
+            let (folded, equals) = fold(matches, &details, |session| self.has_transcript(session));
+            let mut sessions = Prints::default();
+            let by_time = sort != Sort::Relevance;
+            let found = |hit: Match| {
+                sessions.insert(hit.session);
+                let time = if by_time { details.time(hit.address) } else { i64::MAX };
+                Found { time, ..Found::from(hit) }
+            };
+            let mut hits: Vec<Found> = folded.into_iter().map(found).collect();
+            let sessions = sessions.len();
             let in_order = hits.len().min(RESCORED);
             if in_order < hits.len() {
                 hits.select_nth_unstable_by(in_order, |a, b| a.order(b, sort));
             }
-            self.settle(&mut hits[..in_order], &equals)?;
+            hits[..in_order].iter_mut().for_each(|hit| hit.time = details.time(hit.address));
+            self.settle(&mut hits[..in_order], &equals, &details)?;
             let factors = self.look_again(search, &mut hits[..in_order])?;
             hits[..in_order].sort_unstable_by(|a, b| a.order(b, sort));
             Ok(Ranked { hits, in_order, sort, factors, sessions })
@@ -157,12 +166,12 @@ impl Reader {
     }
 
     /// Of copies of equal age, shows the one whose file comes first.
-    fn settle(&self, hits: &mut [Found], equals: &ByPrint<Vec<Match>>) -> tantivy::Result<()> {
+    fn settle(&self, hits: &mut [Found], equals: &ByPrint<Vec<Match>>, details: &Details) -> tantivy::Result<()> {
         let mut paths: HashMap<FileKey, PathBuf> = HashMap::new();
         for hit in hits.iter_mut() {
             let Some(copies) = equals.get(&hit.group) else { continue };
             let mut placed = Vec::with_capacity(copies.len());
-            for copy in copies.iter().filter(|copy| copy.time == hit.time) {
+            for copy in copies.iter().filter(|copy| details.time(copy.address) == hit.time) {
                 let key = self.source_key(copy.address)?;
                 let path = match paths.get(&key) {
                     Some(path) => path.clone(),
@@ -174,7 +183,7 @@ impl Reader {
             if let Some((_, first)) =
                 placed.into_iter().min_by(|a, b| a.0.cmp(&b.0).then(a.1.address.cmp(&b.1.address)))
             {
-                *hit = Found { score: hit.score, ..Found::from(*first) };
+                *hit = Found { score: hit.score, time: hit.time, ..Found::from(*first) };
             }
         }
         Ok(())
@@ -265,7 +274,7 @@ impl From<Match> for Found {
             score: hit.score,
             group: hit.group,
             session: hit.session,
-            time: hit.time,
+            time: i64::MAX,
             class: hit.class,
         }
     }

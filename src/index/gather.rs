@@ -2,16 +2,15 @@
 //!
 //! This happens while matching, before anything is cut off, so counts are exact and a page of ten holds ten.
 
-use std::collections::hash_map::Entry as Slot;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use tantivy::collector::{Collector, SegmentCollector};
-use tantivy::columnar::ColumnValues;
-use tantivy::{DocAddress, DocId, Score, SegmentOrdinal, SegmentReader};
+use tantivy::columnar::{Column, ColumnIndex, ColumnValues};
+use tantivy::{DocAddress, DocId, Score, Searcher, SegmentOrdinal, SegmentReader};
 
-use super::schema::from_class;
+use super::schema::{from_class, has_twin};
 use crate::document::{Kind, Role};
 
 /// A map by numbers that are fingerprints already.
@@ -44,10 +43,7 @@ pub(super) struct Match {
     pub(super) score: Score,
     pub(super) group: u64,
     pub(super) session: u64,
-    pub(super) twin: u64,
     pub(super) class: u64,
-    /// `i64::MAX` when unknown, so that a known time is always the earlier one.
-    pub(super) time: i64,
 }
 
 /// Collects all matches; what Claude Code itself put in only when asked for.
@@ -65,9 +61,7 @@ pub(super) struct GatherSegment {
     segment: SegmentOrdinal,
     group: Arc<dyn ColumnValues<u64>>,
     session: Arc<dyn ColumnValues<u64>>,
-    twin: Arc<dyn ColumnValues<u64>>,
     class: Arc<dyn ColumnValues<u64>>,
-    time: Arc<dyn ColumnValues<i64>>,
     matches: Vec<Match>,
 }
 
@@ -77,17 +71,13 @@ impl Collector for Gather {
 
     fn for_segment(&self, segment: SegmentOrdinal, reader: &SegmentReader) -> tantivy::Result<GatherSegment> {
         let columns = reader.fast_fields();
-        let numbers = |name: &str| -> tantivy::Result<Arc<dyn ColumnValues<u64>>> {
-            Ok(columns.u64(name)?.first_or_default_col(0))
-        };
+        let numbers = |name: &str| -> tantivy::Result<Arc<dyn ColumnValues<u64>>> { Ok(values(columns.u64(name)?)) };
         Ok(GatherSegment {
             options: *self,
             segment,
             group: numbers("group")?,
             session: numbers("session_key")?,
-            twin: numbers("twin")?,
             class: numbers("class")?,
-            time: columns.i64("time")?.first_or_default_col(i64::MAX),
             matches: Vec::new(),
         })
     }
@@ -106,8 +96,7 @@ impl SegmentCollector for GatherSegment {
 
     fn collect(&mut self, doc: DocId, score: Score) {
         let class = self.class.get_val(doc);
-        let (role, _, _) = from_class(class);
-        if role == Role::Meta && !self.options.meta {
+        if !self.options.meta && from_class(class).0 == Role::Meta {
             return;
         }
         let session = self.session.get_val(doc);
@@ -119,9 +108,7 @@ impl SegmentCollector for GatherSegment {
             score: score * (self.options.prior)(class),
             group: self.group.get_val(doc),
             session,
-            twin: self.twin.get_val(doc),
             class,
-            time: self.time.get_val(doc),
         });
     }
 
@@ -130,45 +117,122 @@ impl SegmentCollector for GatherSegment {
     }
 }
 
+/// The values of a column; one that every document has is read without looking up where its value is.
+fn values(column: Column<u64>) -> Arc<dyn ColumnValues<u64>> {
+    match column.index {
+        ColumnIndex::Full => column.values,
+        _ => column.first_or_default_col(0),
+    }
+}
+
+/// What is looked up only of some matches: most of them never come near the first page.
+pub(super) struct Details {
+    twin: Vec<Arc<dyn ColumnValues<u64>>>,
+    time: Vec<Arc<dyn ColumnValues<i64>>>,
+}
+
+impl Details {
+    pub(super) fn of(searcher: &Searcher) -> tantivy::Result<Self> {
+        let mut details = Self { twin: Vec::new(), time: Vec::new() };
+        for reader in searcher.segment_readers() {
+            details.twin.push(reader.fast_fields().u64("twin")?.first_or_default_col(0));
+            details.time.push(reader.fast_fields().i64("time")?.first_or_default_col(i64::MAX));
+        }
+        Ok(details)
+    }
+
+    /// `i64::MAX` when unknown, so that a known time is always the earlier one.
+    pub(super) fn time(&self, address: DocAddress) -> i64 {
+        self.time.get(address.segment_ord as usize).map_or(i64::MAX, |column| column.get_val(address.doc_id))
+    }
+
+    fn twin(&self, found: &Match) -> u64 {
+        let column = self.twin.get(found.address.segment_ord as usize).filter(|_| has_twin(found.class));
+        column.map_or(0, |column| column.get_val(found.address.doc_id))
+    }
+}
+
 /// Folds matches into hits: one for each group, none for an echo of another.
 /// `has_transcript` says whether a session is there in more than the prompt history.
 /// Copies of equal age in different sessions come back apart, by group.
 pub(super) fn fold(
-    matches: Vec<Match>,
+    mut matches: Vec<Match>,
+    details: &Details,
     mut has_transcript: impl FnMut(u64) -> bool,
 ) -> (Vec<Match>, ByPrint<Vec<Match>>) {
-    let mut hits: ByPrint<Match> = ByPrint::with_capacity_and_hasher(matches.len(), BuildHasherDefault::default());
-    let mut spoken = Prints::default();
     let mut equals: ByPrint<Vec<Match>> = ByPrint::default();
-    for found in matches {
-        if found.twin != 0 && !is_echo(&found) {
-            spoken.insert(found.twin);
+    let mut seen = Seen::with_room_for(matches.len());
+    let mut spoken = Prints::default();
+    let mut echoes: Vec<(i64, Match)> = Vec::new();
+    let mut count = 0;
+    for at in 0..matches.len() {
+        let found = matches[at];
+        let twin = details.twin(&found);
+        if twin != 0 && !is_echo(&found) {
+            spoken.insert(twin);
         }
-        match hits.entry(found.group) {
-            Slot::Vacant(slot) => {
-                slot.insert(found);
+        match seen.place(found.group, |place| matches[place].group, count) {
+            None => {
+                // Hits move up to the front; what is behind them has been looked at.
+                matches[count] = found;
+                count += 1;
             }
-            Slot::Occupied(mut slot) => {
-                let best = slot.get().score.max(found.score);
-                if found.time == slot.get().time && found.session != slot.get().session {
-                    equals.entry(found.group).or_insert_with(|| vec![*slot.get()]).push(found);
+            Some(place) => {
+                let known = matches[place];
+                let same_age = details.time(found.address) == details.time(known.address);
+                if same_age && found.session != known.session {
+                    equals.entry(found.group).or_insert_with(|| vec![known]).push(found);
                 }
-                if comes_first(&found, slot.get()) {
-                    slot.insert(found);
-                }
-                slot.get_mut().score = best;
+                let first = if comes_first(&found, &known, details) { found } else { known };
+                matches[place] = Match { score: found.score.max(known.score), ..first };
             }
         }
     }
-    let (mut echoes, mut hits): (Vec<Match>, Vec<Match>) = hits.into_values().partition(is_echo);
-    // The first of several echoes speaks for the others.
-    echoes.sort_unstable_by_key(|echo| (echo.time, echo.group));
-    echoes.retain(|echo| {
-        let (_, kind, _) = from_class(echo.class);
-        !(kind == Kind::History && has_transcript(echo.session)) && spoken.insert(echo.twin)
+    matches.truncate(count);
+    matches.retain(|found| {
+        if is_echo(found) {
+            echoes.push((details.time(found.address), *found));
+        }
+        !is_echo(found)
     });
-    hits.append(&mut echoes);
-    (hits, equals)
+    // The first of several echoes speaks for the others.
+    echoes.sort_unstable_by_key(|(time, echo)| (*time, echo.group));
+    for (_, echo) in echoes {
+        let (_, kind, _) = from_class(echo.class);
+        if !(kind == Kind::History && has_transcript(echo.session)) && spoken.insert(details.twin(&echo)) {
+            matches.push(echo);
+        }
+    }
+    (matches, equals)
+}
+
+/// Where groups were seen first: a table of places, a tenth of the size of a map that holds the matches themselves.
+struct Seen {
+    places: Vec<u32>,
+    mask: usize,
+}
+
+impl Seen {
+    fn with_room_for(count: usize) -> Self {
+        let size = (count * 2).next_power_of_two().max(16);
+        Self { places: vec![u32::MAX; size], mask: size - 1 }
+    }
+
+    /// The place where a group was seen before, or none, and then it is `next`.
+    fn place(&mut self, group: u64, group_at: impl Fn(usize) -> u64, next: usize) -> Option<usize> {
+        // A group is a fingerprint, so its low bits are as good as any hash.
+        let mut slot = group as usize & self.mask;
+        loop {
+            match self.places[slot] {
+                u32::MAX => {
+                    self.places[slot] = next as u32;
+                    return None;
+                }
+                place if group_at(place as usize) == group => return Some(place as usize),
+                _ => slot = (slot + 1) & self.mask,
+            }
+        }
+    }
 }
 
 fn is_echo(found: &Match) -> bool {
@@ -176,9 +240,10 @@ fn is_echo(found: &Match) -> bool {
 }
 
 /// Of two copies of a message the earlier one is shown; of two parts, the one that matches better.
-fn comes_first(a: &Match, b: &Match) -> bool {
-    if a.time != b.time {
-        return a.time < b.time;
+fn comes_first(a: &Match, b: &Match, details: &Details) -> bool {
+    let (time_a, time_b) = (details.time(a.address), details.time(b.address));
+    if time_a != time_b {
+        return time_a < time_b;
     }
     if a.session != b.session {
         // Told by their paths, for those that are shown; see `Reader::settle`.

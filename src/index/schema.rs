@@ -227,7 +227,7 @@ impl Fields {
         let mut put = |field, leaf| values.push((field, leaf));
         put(self.source, Leaf::Shared(key.text()));
         put(self.group, Leaf::Unsigned(group_of(key, &document)));
-        put(self.class, Leaf::Unsigned(class_of(document.role, document.kind, document.echo) | action_bits(&document)));
+        put(self.class, Leaf::Unsigned(class_of(document.role, document.kind, document.echo) | more_bits(&document)));
         put(self.session, Leaf::Text(capped(&document.session)));
         put(self.session_key, Leaf::Unsigned(session_key(&document.session)));
         put(self.role, Leaf::Text(document.role.name().to_string()));
@@ -295,6 +295,8 @@ impl Fields {
             (self.session, Leaf::Text(checkpoint.session_id().to_string())),
             (self.session_key, Leaf::Unsigned(session_key(checkpoint.session_id()))),
             (self.group, Leaf::Unsigned(key.number())),
+            // No hit ever is a checkpoint; but a column that every document has is read faster.
+            (self.class, Leaf::Unsigned(class_of(Role::Meta, Kind::Unknown, false))),
             (self.stat, Leaf::Unsigned(checkpoint.stat_key())),
             (self.meta, Leaf::Bytes(serde_json::to_vec(checkpoint).unwrap_or_default())),
         ];
@@ -359,20 +361,27 @@ pub(super) enum Action {
 
 /// Unpacks what a call does.
 pub(super) fn action_of(class: u64) -> Action {
-    match class >> 9 {
+    match (class >> 9) & 3 {
         1 => Action::Read,
         2 => Action::Change,
         _ => Action::None,
     }
 }
 
-fn action_bits(document: &Document) -> u64 {
+/// Whether the words may stand more than once in the session.
+pub(super) fn has_twin(class: u64) -> bool {
+    class & TWIN != 0
+}
+
+const TWIN: u64 = 1 << 11;
+
+fn more_bits(document: &Document) -> u64 {
     let action: u64 = match document.tool.as_deref() {
         Some("Edit" | "Write" | "MultiEdit" | "NotebookEdit") if document.kind == Kind::ToolUse => 2,
         Some("Read") if document.kind == Kind::ToolUse => 1,
         _ => 0,
     };
-    action << 9
+    action << 9 | if document.twin.is_some() { TWIN } else { 0 }
 }
 
 /// What documents must share to be one hit.

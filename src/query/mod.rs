@@ -198,6 +198,16 @@ impl Node {
         }
     }
 
+    /// Whether it is made of conditions alone.
+    pub fn is_condition(&self) -> bool {
+        match self {
+            Self::Is(_) => true,
+            Self::Any(nodes) | Self::All(nodes) => nodes.iter().all(Self::is_condition),
+            Self::Not(node) => node.is_condition(),
+            _ => false,
+        }
+    }
+
     fn pattern(&self) -> Option<&Pattern> {
         match self {
             Self::Pattern(pattern) => Some(pattern),

@@ -90,25 +90,22 @@ fn needs_of(text: &str) -> Vec<Node> {
     needs
 }
 
-/// What follows from a run of letters and digits.
+/// What follows from a run of letters and digits. At an end of the text it may be a piece of a longer one, which is
+/// cut into parts elsewhere: then only the identifier as a whole is sure to hold it.
 fn needs_of_segment(segment: &str, open_left: bool, open_right: bool) -> Vec<Node> {
     let parts: Vec<String> =
         analysis::terms(segment).into_iter().filter(|(_, _, whole)| !whole).map(|(term, _, _)| term).collect();
-    let is_open = open_left || open_right;
-    let count = parts.len();
-    let need = |(index, part): (usize, String)| {
-        let is_pair = part.chars().all(analysis::is_unspaced) && part.chars().count() == 2;
-        if !is_open || is_pair {
-            return Some(Node::Term(part));
-        }
-        let (left, right) = (open_left || index > 0, open_right || index + 1 < count);
-        (part.chars().count() > 1 || part.chars().all(analysis::is_unspaced)).then_some(Node::Part {
-            text: part,
-            open_left: left,
-            open_right: right,
-        })
-    };
-    parts.into_iter().enumerate().filter_map(need).collect()
+    let is_pair = |part: &String| part.chars().all(analysis::is_unspaced) && part.chars().count() == 2;
+    if !(open_left || open_right) || parts.iter().all(is_pair) {
+        return parts.into_iter().map(Node::Term).collect();
+    }
+    if parts.iter().any(is_pair) {
+        return parts.into_iter().filter(is_pair).map(Node::Term).collect();
+    }
+    let text = parts.concat();
+    let is_short = text.chars().count() < 2 && !text.chars().all(analysis::is_unspaced);
+    let (open_left, open_right) = if parts.len() > 1 { (true, true) } else { (open_left, open_right) };
+    if text.is_empty() || is_short { Vec::new() } else { vec![Node::Part { text, open_left, open_right }] }
 }
 
 /// What every match of an expression holds.
@@ -184,7 +181,8 @@ mod tests {
             ("retry", "~retry~"),
             ("(retry)", "retry"),
             ("error[E0603]: private", "~error e0603 private~"),
-            ("andleReq", "~andle~ ~req~"),
+            ("andleReq", "~andlereq~"),
+            ("E0", "~e0~"),
             (" handleRequest(", "handle request"),
             ("検索語", "検索 索語"),
             ("a=1", ""),

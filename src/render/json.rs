@@ -14,6 +14,9 @@ use crate::upkeep::{Status, Verdict};
 /// The version of all JSON output.
 pub const SCHEMA: u32 = 1;
 
+/// The contract of a search as JSON Schema.
+pub const SEARCH_SCHEMA: &str = include_str!("schema.json");
+
 #[derive(Serialize)]
 struct HitLine<'a> {
     schema: u32,

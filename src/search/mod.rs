@@ -8,6 +8,8 @@ mod view;
 
 use std::path::PathBuf;
 
+use rayon::prelude::*;
+
 use crate::document::{Kind, Role};
 use crate::error::Result;
 use crate::index::{Factors, Found, Reader, Search, Sort, UnknownName};
@@ -174,10 +176,10 @@ pub fn search(reader: &Reader, request: &Request) -> Result<Response> {
         only_meta = !ranked.hits().is_empty();
     }
     let incomplete = verify::keep_matching(reader, query, &mut ranked)?;
-    let mut page = page::cut(&mut ranked, request);
-    let mut view = View::new(reader, request, query, &corrections);
-    let groups = std::mem::take(&mut page.groups);
-    let sessions = groups.iter().map(|group| view.session_hits(&ranked, group)).collect::<Result<Vec<_>>>()?;
+    let page = page::cut(&mut ranked, request);
+    // Most of the time of a search is spent unpacking the texts that are shown.
+    let show = |group: &Group| View::new(reader, request, query, &corrections).session_hits(&ranked, group);
+    let sessions = page.groups.par_iter().map(show).collect::<Result<Vec<_>>>()?;
     let corrected =
         corrections.iter().filter_map(|(word, meant)| Some((word.to_string(), meant.first()?.term.clone())));
     Ok(Response {

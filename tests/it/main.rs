@@ -6,6 +6,8 @@ mod util;
 mod layers;
 // What the commands print, as a user sees it.
 mod commands;
+// Searching: the query language, filters, context, paging.
+mod search;
 // Every fixture, and what must be found in it.
 mod fixtures;
 // Reading only what is new: any number of runs equals one.

@@ -56,7 +56,7 @@ impl Config {
     pub(crate) fn surroundings(&self) -> Surroundings {
         let folder = std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned());
         Surroundings {
-            now: jiff::Timestamp::from_millisecond(now()).unwrap_or_default().to_zoned(jiff::tz::TimeZone::system()),
+            now: jiff::Timestamp::from_millisecond(now()).unwrap_or_default().to_zoned(zone()),
             folder,
             home: home().map(|home| home.to_string_lossy().into_owned()),
         }
@@ -66,7 +66,7 @@ impl Config {
         Screen {
             width: width(),
             now: now(),
-            zone: jiff::tz::TimeZone::system(),
+            zone: zone(),
             home: home().map(|home| home.to_string_lossy().into_owned()),
         }
     }
@@ -134,6 +134,16 @@ pub(crate) fn now() -> i64 {
         None => std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(0)),
+    }
+}
+
+/// The local time zone. Read straight from the system's file where there is one: finding out its name would mean
+/// listing all zones there are, which takes longer than a search.
+fn zone() -> jiff::tz::TimeZone {
+    let local = || fs_err::read("/etc/localtime").ok().and_then(|data| jiff::tz::TimeZone::tzif("", &data).ok());
+    match var("TZ") {
+        None => local().unwrap_or_else(jiff::tz::TimeZone::system),
+        Some(_) => jiff::tz::TimeZone::system(),
     }
 }
 

@@ -46,8 +46,19 @@ pub(crate) fn print(color: Color, write: impl FnOnce(&mut dyn Write) -> io::Resu
     };
     let mut buffer = AutoStream::new(Vec::new(), choice);
     write(&mut buffer).context("cannot write the answer")?;
+    send(&buffer.into_inner())
+}
+
+/// Writes to stdout byte by byte as it is: file names may hold anything, and lists may end in zero bytes.
+pub(crate) fn print_bytes(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    let mut buffer = Vec::new();
+    write(&mut buffer).context("cannot write the answer")?;
+    send(&buffer)
+}
+
+fn send(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(&buffer.into_inner()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(Error::io("write to", std::path::Path::new("standard output"), error).into()),
         Ok(()) => Ok(()),

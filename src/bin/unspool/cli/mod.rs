@@ -13,7 +13,10 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use unspool::render::json;
+
 use crate::config::{Config, Global};
+use crate::out;
 
 /// Full-text search over everything you and Claude Code ever said or did
 ///
@@ -73,6 +76,8 @@ enum Command {
     Verify(verify::VerifyArgs),
     Prune(prune::PruneArgs),
     Forget(forget::ForgetArgs),
+    /// Print the JSON Schema of what search --json prints
+    Schema,
 }
 
 /// Parses the command line and runs the command.
@@ -86,6 +91,10 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         Command::Verify(args) => verify::run(&config, &args),
         Command::Prune(args) => prune::run(&config, &args),
         Command::Forget(args) => forget::run(&config, &args),
+        Command::Schema => {
+            out::print(config.color, |out| out.write_all(json::SEARCH_SCHEMA.as_bytes()))?;
+            Ok(out::OK)
+        }
     }
 }
 

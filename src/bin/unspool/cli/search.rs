@@ -157,12 +157,14 @@ fn show(config: &Config, args: &SearchArgs, response: &Response, elapsed_ms: f64
     let listing =
         [(args.shown.list, Listing::Ids), (args.shown.count, Listing::Counts), (args.shown.paths, Listing::Paths)];
     let listing = listing.into_iter().find(|(wanted, _)| *wanted).map(|(_, listing)| listing);
-    out::print(config.color, |out| match listing {
-        Some(listing) => hits::sessions(out, response, listing, if args.shown.null { 0 } else { b'\n' }),
-        None if out::is_terminal() || args.shown.explain || has_context(args) => {
-            config.screen().search(out, response, Extras { explain: args.shown.explain, elapsed_ms })
-        }
-        None => hits::plain(out, response),
+    if let Some(listing) = listing {
+        let end = if args.shown.null { 0 } else { b'\n' };
+        return out::print_bytes(|out| hits::sessions(out, response, listing, end));
+    }
+    let extras = Extras { explain: args.shown.explain, elapsed_ms };
+    let for_people = out::is_terminal() || extras.explain || has_context(args);
+    out::print(config.color, |out| {
+        if for_people { config.screen().search(out, response, extras) } else { hits::plain(out, response) }
     })
 }
 

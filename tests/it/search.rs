@@ -1,0 +1,394 @@
+//! Searching as a person or a program does: the query language, filters, context, paging, output.
+
+use serde_json::{Value, json};
+
+use crate::util::{Env, Ran};
+
+const A: &str = "aaaa0000-0000-4000-8000-000000000001";
+const B: &str = "bbbb0000-0000-4000-8000-000000000002";
+const AGENT: &str = "a1b2c3d";
+
+/// A line of a conversation.
+struct Said<'a> {
+    session: &'a str,
+    number: u32,
+    parent: u32,
+    at: &'a str,
+    cwd: &'a str,
+    branch: &'a str,
+    agent: Option<&'a str>,
+    message: Value,
+}
+
+impl Said<'_> {
+    fn line(&self) -> String {
+        let kind = if self.message["role"] == "assistant" { "assistant" } else { "user" };
+        let parent = (self.parent > 0).then(|| uuid(self.session, self.parent));
+        let mut line = json!({
+            "type": kind, "uuid": uuid(self.session, self.number), "parentUuid": parent, "sessionId": self.session,
+            "timestamp": self.at, "cwd": self.cwd, "gitBranch": self.branch, "version": "2.1.0",
+            "isSidechain": self.agent.is_some(), "userType": "external", "message": self.message,
+        });
+        if let Some(agent) = self.agent {
+            line["agentId"] = json!(agent);
+        }
+        format!("{line}\n")
+    }
+}
+
+fn uuid(session: &str, number: u32) -> String {
+    format!("{}-{number:04x}-4000-8000-000000000000", &session[..8])
+}
+
+fn person(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+fn claude(model: &str, text: &str) -> Value {
+    json!({"role": "assistant", "model": model, "id": format!("msg_{text}"), "content": [{"type": "text", "text": text}]})
+}
+
+fn call(tool: &str, id: &str, input: Value) -> Value {
+    json!({"role": "assistant", "model": "claude-opus-4", "content": [{"type": "tool_use", "id": id, "name": tool, "input": input}]})
+}
+
+fn result(id: &str, text: &str, is_error: bool) -> Value {
+    json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error}]})
+}
+
+/// Two sessions in two projects, one with a subagent and an abandoned branch.
+fn world() -> Env {
+    let env = Env::new();
+    let a = |number, parent, at, message| {
+        Said { session: A, number, parent, at, cwd: "/home/u/payments-api", branch: "main", agent: None, message }
+            .line()
+    };
+    let text = [
+        a(1, 0, "2026-10-01T10:00:00.000Z", person("the kestrel retry loop never backs off")),
+        a(2, 1, "2026-10-01T10:00:10.000Z", claude("claude-opus-4", "I will look at the kestrel backoff")),
+        a(
+            3,
+            2,
+            "2026-10-01T10:00:20.000Z",
+            call("Bash", "t1", json!({"command": "rm -rf build && cargo test kestrel"})),
+        ),
+        a(4, 3, "2026-10-01T10:00:30.000Z", result("t1", "error[E0603]: function `kestrel` is private", true)),
+        a(5, 4, "2026-10-01T10:00:40.000Z", claude("claude-opus-4", "abandoned branch about kestrel wings")),
+        // The user went back and asked again.
+        a(6, 4, "2026-10-01T10:01:00.000Z", claude("claude-opus-4", "made the kestrel function public")),
+        a(
+            7,
+            6,
+            "2026-10-01T10:01:10.000Z",
+            call(
+                "Edit",
+                "t2",
+                json!({"file_path": "/home/u/payments-api/src/auth/token.rs", "old_string": "fn kestrel", "new_string": "pub fn kestrel"}),
+            ),
+        ),
+        a(8, 7, "2026-10-01T10:01:20.000Z", result("t2", "The file has been updated", false)),
+        a(9, 8, "2026-10-01T10:01:30.000Z", claude("claude-opus-4", "done, the tests pass now")),
+    ];
+    env.write(format!("-home-u-payments-api/{A}.jsonl"), text.concat());
+    let agent = Said {
+        session: A,
+        number: 20,
+        parent: 0,
+        at: "2026-10-01T10:00:15.000Z",
+        cwd: "/home/u/payments-api",
+        branch: "main",
+        agent: Some(AGENT),
+        message: claude("claude-haiku-4", "the agent saw a kestrel nest"),
+    };
+    env.write(format!("-home-u-payments-api/{A}/subagents/agent-{AGENT}.jsonl"), agent.line());
+    let b = |number, parent, at, message| {
+        Said {
+            session: B,
+            number,
+            parent,
+            at,
+            cwd: "/home/u/MapMaker/core",
+            branch: "feature/tiles",
+            agent: None,
+            message,
+        }
+        .line()
+    };
+    let text = [
+        b(1, 0, "2026-11-15T09:00:00.000Z", person("draw the kestrel on the map, 検索エンジン")),
+        b(2, 1, "2026-11-15T09:00:10.000Z", claude("claude-sonnet-4", "parseRetryAfter draws the kestrel tile")),
+    ];
+    env.write(format!("-home-u-MapMaker-core/{B}.jsonl"), text.concat());
+    env.index();
+    env
+}
+
+fn json_of(ran: &Ran) -> Vec<Value> {
+    ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// The numbers of the lines that are found, with the first letter of their session, in order.
+fn found(env: &Env, args: &[&str]) -> String {
+    let ran = env.run(&[&["search", "--no-refresh", "--json", "--messages", "-n", "100"], args].concat());
+    assert!(matches!(ran.code, 0 | 1), "{args:?}: {} {}", ran.code, ran.stderr);
+    let name = |hit: &Value| {
+        let id = hit["uuid"].as_str().unwrap_or("-").to_string();
+        let number = id.get(9..13).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0);
+        format!("{}{number}", &id[..1])
+    };
+    let mut found: Vec<String> = json_of(&ran).iter().filter(|line| line["type"] == "hit").map(name).collect();
+    found.sort_by_key(|name| (name.chars().next(), name[1..].parse::<u32>().unwrap_or(0)));
+    found.join(" ")
+}
+
+#[test]
+fn filters_narrow_down_exactly() {
+    let env = world();
+    for (args, expected) in [
+        (&["kestrel"][..], "a1 a2 a3 a4 a5 a6 a7 a20 b1 b2"),
+        (&["kestrel", "--role", "human"], "a1 b1"),
+        (&["kestrel", "--role", "human", "--role", "assistant"], "a1 a2 a5 a6 b1 b2"),
+        (&["kestrel", "--kind", "tool_use"], "a3 a7"),
+        (&["kestrel", "--tool", "bash"], "a3 a4"),
+        (&["kestrel", "--tool", "Bash", "--errors"], "a4"),
+        (&["kestrel", "--file", "token.rs"], "a7"),
+        (&["kestrel", "--file", "src/auth/"], "a7"),
+        (&["kestrel", "--file", "*.rs"], "a7"),
+        (&["kestrel", "--file", "src/**/*.rs"], "a7"),
+        (&["kestrel", "--file", "other.rs"], ""),
+        (&["kestrel", "--project", "payments"], "a1 a2 a3 a4 a5 a6 a7 a20"),
+        (&["kestrel", "-p", "core"], "b1 b2"),
+        (&["kestrel", "--cwd", "/home/u/MapMaker"], "b1 b2"),
+        (&["kestrel", "--session", "bbbb"], "b1 b2"),
+        (&["kestrel", "--branch", "tiles"], "b1 b2"),
+        (&["kestrel", "--model", "haiku"], "a20"),
+        (&["kestrel", "--agents"], "a20"),
+        (&["kestrel", "--no-agents", "--role", "subagent"], ""),
+        (&["kestrel", "--since", "2d"], "b1 b2"),
+        (&["kestrel", "--until", "2026-10"], "a1 a2 a3 a4 a5 a6 a7 a20"),
+        (&["kestrel", "--since", "2026-10-01T10:00:20Z", "--until", "2026-10-01T10:00:40Z"], "a3 a4 a5"),
+        (&["kestrel", "--since", "2026-10", "--until", "2026-10", "--role", "tool", "--errors"], "a4"),
+        (&["kestrel role:human"], "a1 b1"),
+        (&["kestrel -role:human -tool:Bash"], "a2 a5 a6 a7 a20 b2"),
+        (&["kestrel since:2026-11 until:yesterday"], "b1 b2"),
+        (&["kestrel is:error"], "a4"),
+        (&["kestrel", "since:2d", "--role", "human"], "b1"),
+        (&["tool:Edit"], "a7 a8"),
+        (&["(tool:Edit OR tool:Bash) kestrel"], "a3 a4 a7"),
+    ] {
+        assert_eq!(found(&env, args), expected, "{args:?}");
+    }
+}
+
+#[test]
+fn the_query_language_says_what_it_says() {
+    let env = world();
+    for (query, expected) in [
+        ("\"kestrel function\"", "a6"),
+        ("kestrel -wings", "a1 a2 a3 a4 a6 a7 a20 b1 b2"),
+        ("kestrel AND tile", "b2"),
+        ("nest OR wings", "a5 a20"),
+        ("(nest OR wings) AND agent", "a20"),
+        ("aband*", "a5"),
+        ("/E0[0-9]+/", "a4"),
+        ("/kestrel (loop|retry)/", "a1"),
+        ("検索", "b1"),
+        ("索エ", "b1"),
+        ("retry_after", "a1 b2"),
+        // A command with a flag is text, if it stands somewhere as it was typed.
+        ("rm -rf build", "a3"),
+        // A slip of the finger.
+        ("kestrle wings -loop", "a2 a3 a4 a5 a6 a7 a20 b1 b2"),
+    ] {
+        assert_eq!(found(&env, &["--", query]), expected, "{query}");
+    }
+    assert_eq!(found(&env, &["-F", "--", "E0603]: fun"]), "a4");
+    assert_eq!(found(&env, &["-F", "--", "estre"]), "a1 a2 a3 a4 a5 a6 a7 a20 b1 b2", "inside a word");
+    assert_eq!(found(&env, &["-F", "--", "Kestrel"]), "", "letter by letter");
+    assert_eq!(found(&env, &["-F", "-i", "--", "KESTREL WINGS"]), "a5");
+}
+
+#[test]
+fn what_cannot_be_meant_is_pointed_at() {
+    let env = world();
+    let ran = env.run(&["search", "kestrel since:soon"]);
+    assert_eq!(ran.code, 2);
+    let start = "unspool: error: cannot read \"soon\" as a date\n  kestrel since:soon\n          ^^^^^^^^^^\nunspool: hint: say it as one of";
+    assert!(ran.stderr.starts_with(start), "{}", ran.stderr);
+    let ran = env.run(&["search", "a \u{1b}[31m role:x"]);
+    assert!(ran.code == 2 && !ran.stderr.contains('\u{1b}'), "{:?}", ran.stderr);
+    for query in ["x /(/", "x role:robot", "-x", "/.*/", &"(a OR ".repeat(500), &"\"".repeat(5000)] {
+        let ran = env.run(&["search", "--", query]);
+        assert_eq!(ran.code, 2, "{query}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn nothing_found_suggests_what_gives_hits() {
+    let env = world();
+    for (args, hint) in [
+        (
+            &["search", "kestrel nest", "--role", "human", "--session", "bbbb", "--tool", "Bash"][..],
+            "hint: try without any filter",
+        ),
+        (&["search", "tile", "--until", "2026-10"], "hint: try without until (1 hit)"),
+        (&["search", "\"tile kestrel\""], "hint: try as plain words: tile kestrel (10 hits)"),
+        (
+            &["search", "kestrel", "--project", "paymints", "--branch", "nowhere"],
+            "there is no branch like \"nowhere\"; known are main",
+        ),
+    ] {
+        let ran = env.run(args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{args:?}");
+        assert!(ran.stderr.contains(hint), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn context_follows_the_conversation() {
+    let env = world();
+    let ran = env.run(&["search", "--no-refresh", "--json", "-C", "2", "\"function public\""]);
+    let hit = &json_of(&ran)[0];
+    let ids = |side: &str| -> Vec<u64> {
+        let near = hit[side].as_array().expect("a list").iter();
+        near.map(|one| u64::from_str_radix(&one["uuid"].as_str().expect("an id")[9..13], 16).expect("a number"))
+            .collect()
+    };
+    // The abandoned branch (5) is not part of it, and a result comes with its call.
+    assert_eq!((ids("before"), ids("after")), (vec![3], vec![7]));
+    assert_eq!(hit["before"][0]["result"], "error[E0603]: function `kestrel` is private");
+    assert_eq!(hit["after"][0]["result"], "The file has been updated");
+    let ran = env.run(&["search", "--no-refresh", "-B", "1", "tests pass now"]);
+    assert!(ran.stdout.contains("The file has been updated"), "{}", ran.stdout);
+}
+
+#[test]
+fn pages_have_no_gaps_and_no_repeats() {
+    let env = Env::new();
+    for number in 0..23 {
+        let id = format!("cccc0000-0000-4000-8000-{number:012}");
+        let line = json!({"type": "user", "uuid": format!("dddd0000-0000-4000-8000-{number:012}"), "sessionId": id, "timestamp": "2026-10-01T10:00:00.000Z", "message": person("wagtail")});
+        env.write(format!("-p/{id}.jsonl"), format!("{line}\n"));
+    }
+    env.index();
+    for flat in [&[][..], &["--messages"]] {
+        let whole = json_of(&env.run(&[&["search", "--no-refresh", "--json", "-n", "100", "wagtail"], flat].concat()));
+        let ids = |lines: &[Value]| -> Vec<String> {
+            lines.iter().filter(|line| line["type"] == "hit").map(|line| line["uuid"].to_string()).collect()
+        };
+        let mut paged = Vec::new();
+        let mut cursor = String::new();
+        loop {
+            let mut args = [&["search", "--no-refresh", "--json", "-n", "5", "wagtail"], flat].concat();
+            if !cursor.is_empty() {
+                args.extend(["--cursor", &cursor]);
+            }
+            let lines = json_of(&env.run(&args));
+            paged.extend(ids(&lines));
+            match lines.last().and_then(|summary| summary["next_cursor"].as_str()) {
+                Some(next) => cursor = next.to_string(),
+                None => break,
+            }
+        }
+        assert_eq!(paged, ids(&whole));
+        assert_eq!(paged.len(), 23);
+    }
+    assert_eq!(env.run(&["search", "wagtail", "--cursor", "x"]).code, 2);
+}
+
+#[test]
+fn lists_for_other_programs() {
+    let env = world();
+    let lines = |args: &[&str]| -> Vec<String> {
+        let ran = env.run(&[&["search", "--no-refresh", "kestrel"], args].concat());
+        let mut lines: Vec<String> = ran.stdout.split_terminator(['\n', '\0']).map(String::from).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines(&["-l"]), [A, B]);
+    assert_eq!(lines(&["-l", "-0"]), [A, B]);
+    assert_eq!(lines(&["-c"]), [format!("{A}\t8"), format!("{B}\t2")]);
+    let paths = lines(&["--paths", "--role", "human"]);
+    assert!(paths.len() == 2 && paths.iter().all(|path| std::path::Path::new(path).is_file()), "{paths:?}");
+    assert_eq!(lines(&["-q"]), [""; 0]);
+    assert_eq!(env.run(&["search", "-q", "kestrel"]).code, 0);
+    assert_eq!(env.run(&["search", "-q", "\"zebra\""]).code, 1);
+    let one = env.run(&["search", "--no-refresh", "-m", "1", "kestrel"]);
+    assert_eq!(one.stdout.lines().count(), 2, "one hit of each session");
+}
+
+#[test]
+fn order_by_time() {
+    let env = world();
+    let order = |sort: &str| -> Vec<String> {
+        let lines = json_of(&env.run(&["search", "--no-refresh", "--json", "--messages", "--sort", sort, "kestrel"]));
+        lines.iter().filter(|line| line["type"] == "hit").map(|line| line["timestamp"].to_string()).collect()
+    };
+    let (newest, mut oldest) = (order("newest"), order("oldest"));
+    assert!(newest.is_sorted_by(|a, b| a >= b), "{newest:?}");
+    oldest.reverse();
+    assert!(oldest.is_sorted_by(|a, b| a >= b), "{oldest:?}");
+    // All words must be there, where one more or less cannot be told by the order.
+    let lines = json_of(&env.run(&["search", "--no-refresh", "--json", "--sort", "newest", "kestrel nest"]));
+    assert_eq!(lines.iter().filter(|line| line["type"] == "hit").count(), 1);
+}
+
+#[test]
+fn every_line_of_json_fits_its_schema() {
+    let env = world();
+    let schema: Value = serde_json::from_str(&env.run(&["schema"]).stdout).expect("a schema");
+    for args in [
+        &["kestrel", "-C", "1"][..],
+        &["kestrle"],
+        &["\"tile kestrel\""],
+        &["kestrel", "--project", "zebra"],
+        &["kestrel", "-n", "1"],
+    ] {
+        for line in json_of(&env.run(&[&["search", "--json"], args].concat())) {
+            let kind = line["type"].as_str().expect("a type");
+            let wrong = misfits(&schema["$defs"][kind], &schema["$defs"], &line, kind);
+            assert_eq!(wrong, [""; 0], "{line}");
+        }
+    }
+}
+
+/// What does not fit a schema: as much of JSON Schema as ours uses.
+fn misfits(schema: &Value, defs: &Value, value: &Value, at: &str) -> Vec<String> {
+    if let Some(name) = schema["$ref"].as_str().and_then(|name| name.strip_prefix("#/$defs/")) {
+        return misfits(&defs[name], defs, value, at);
+    }
+    let actual = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let allowed: Vec<&str> = match &schema["type"] {
+        Value::String(one) => vec![one],
+        Value::Array(many) => many.iter().filter_map(Value::as_str).collect(),
+        _ => vec![actual],
+    };
+    if !allowed.contains(&actual) && !(actual == "integer" && allowed.contains(&"number")) {
+        return vec![format!("{at} is {actual}, not {allowed:?}")];
+    }
+    let mut wrong = Vec::new();
+    if let Some(fields) = value.as_object() {
+        let known = schema["properties"].as_object().cloned().unwrap_or_default();
+        for (name, inner) in fields {
+            match known.get(name) {
+                Some(schema) => wrong.extend(misfits(schema, defs, inner, &format!("{at}.{name}"))),
+                None => wrong.push(format!("{at}.{name} is not in the schema")),
+            }
+        }
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let missing = required.iter().filter_map(Value::as_str).filter(|name| !fields.contains_key(*name));
+        wrong.extend(missing.map(|name| format!("{at}.{name} is missing")));
+    }
+    for (index, inner) in value.as_array().into_iter().flatten().enumerate() {
+        wrong.extend(misfits(&schema["items"], defs, inner, &format!("{at}[{index}]")));
+    }
+    wrong
+}
