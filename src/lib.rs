@@ -5,6 +5,7 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | [`fault`] | faults on purpose, for the tests; nothing in a release |
 //! | [`error`], [`untrusted`] | what can go wrong; text that must be made safe before it is shown |
 //! | [`discover`] | roots → files to index; the only walk over directories |
 //! | [`lines`] | file + offset → lines; the only code that opens transcripts |
@@ -38,6 +39,7 @@
 //! `index`, so that indexing, queries and highlights share one pure function. `upkeep` answers questions about the
 //! index itself.
 
+pub mod fault;
 pub mod error;
 pub mod untrusted;
 pub mod dates;

@@ -11,6 +11,7 @@ use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::discover::{Stat, stat_of};
+use crate::fault::{self, Bug, Op};
 
 /// The longest line that is read whole.
 pub const LINE_CAP: usize = 64 << 20;
@@ -50,6 +51,7 @@ pub struct Line<'a> {
 impl Transcript {
     /// Opens a regular file for reading; never follows a link, never waits for a pipe.
     pub fn open(path: &Path) -> io::Result<Self> {
+        fault::point(Op::Read)?;
         let file = open_regular(path)?;
         let stat = stat_of(&file.metadata()?);
         Ok(Self { file, stat })
@@ -62,6 +64,7 @@ impl Transcript {
     }
 
     fn read_range(&mut self, start: u64, size: u64) -> io::Result<Vec<u8>> {
+        fault::point(Op::Read)?;
         let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
         self.file.seek(SeekFrom::Start(start))?;
         self.file.read_exact(&mut bytes)?;
@@ -70,6 +73,7 @@ impl Transcript {
 
     /// Reads the whole file and keeps nothing, to know that it can be read.
     pub fn rehearse(&mut self) -> io::Result<()> {
+        fault::point(Op::Read)?;
         self.file.seek(SeekFrom::Start(0))?;
         let read = io::copy(&mut Read::by_ref(&mut self.file).take(self.stat.size), &mut io::sink())?;
         if read < self.stat.size { Err(shortened()) } else { Ok(()) }
@@ -111,6 +115,7 @@ impl Transcript {
 
     /// Reads the next piece of a file that has no lines (a spilled output).
     pub fn read_up_to(&mut self, offset: u64, most: usize) -> io::Result<Vec<u8>> {
+        fault::point(Op::Read)?;
         self.file.seek(SeekFrom::Start(offset))?;
         let mut bytes = Vec::new();
         let most = (most as u64).min(self.stat.size.saturating_sub(offset));
@@ -212,10 +217,16 @@ impl Lines<'_> {
                 return self.skip_oversized().map(Some);
             }
             if let Some(length) = found {
+                if fault::has(Bug::StdLines)
+                    && std::str::from_utf8(&self.buffer[self.start..self.start + length]).is_err()
+                {
+                    return Err(io::Error::from(io::ErrorKind::InvalidData));
+                }
                 return Ok(Some(self.take_line(length, true)));
             }
             if !self.fill()? {
-                let usable = (self.usable)(&self.buffer[self.start..]);
+                let rest = &self.buffer[self.start..];
+                let usable = if fault::has(Bug::StdLines) { rest.len() } else { (self.usable)(rest) };
                 return Ok((usable > 0).then(|| self.take_line(usable, false)));
             }
         }
@@ -246,6 +257,7 @@ impl Lines<'_> {
         if self.left == 0 {
             return Ok(false);
         }
+        fault::point(Op::Read)?;
         self.make_room();
         let used = self.buffer.len();
         let want =

@@ -20,6 +20,8 @@ use tantivy::directory::{
     TerminatingWrite, WatchCallback, WatchHandle, WritePtr,
 };
 
+use crate::fault::{self, Bug, Op};
+
 /// How long a reader waits for a writer that is just replacing `meta.json`.
 const META_LOCK_WAIT: Duration = Duration::from_secs(5);
 
@@ -53,13 +55,14 @@ impl Trouble {
 /// A file being written, whose failures are noted.
 struct Noting {
     inner: WritePtr,
+    path: PathBuf,
     trouble: Trouble,
 }
 
 impl Write for Noting {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.inner.write(bytes);
-        self.trouble.note(written)
+        let written = fault::point(Op::Write(&self.path, bytes)).and_then(|()| self.inner.write_all(bytes));
+        self.trouble.note(written.map(|()| bytes.len()))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -70,7 +73,7 @@ impl Write for Noting {
 
 impl TerminatingWrite for Noting {
     fn terminate_ref(&mut self, token: AntiCallToken) -> io::Result<()> {
-        let ended = self.inner.terminate_ref(token);
+        let ended = fault::point(Op::Sync(&self.path)).and_then(|()| self.inner.terminate_ref(token));
         self.trouble.note(ended)
     }
 }
@@ -91,6 +94,11 @@ impl SafeDirectory {
         self.trouble.clone()
     }
 
+    fn may_load(&self, path: &Path) -> Result<(), OpenReadError> {
+        let loaded = fault::point(Op::Load(&self.path.join(path)));
+        loaded.map_err(|error| OpenReadError::wrap_io_error(error, path.to_path_buf()))
+    }
+
     /// Opens a folder for a writer.
     pub(super) fn for_writing(path: &Path) -> Result<Self, OpenDirectoryError> {
         Ok(Self { writes: true, ..Self::open(path)? })
@@ -99,6 +107,7 @@ impl SafeDirectory {
 
 impl Directory for SafeDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        self.may_load(path)?;
         if !(self.writes && path.extension().is_some_and(|extension| extension == "store")) {
             return self.inner.get_file_handle(path);
         }
@@ -112,6 +121,8 @@ impl Directory for SafeDirectory {
     }
 
     fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        let failed = |error| DeleteError::IoError { io_error: Arc::new(error), filepath: path.to_path_buf() };
+        fault::point(Op::Remove(&self.path.join(path))).map_err(failed)?;
         self.inner.delete(path)
     }
 
@@ -120,26 +131,35 @@ impl Directory for SafeDirectory {
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
-        let opened = self.inner.open_write(path);
+        let place = self.path.join(path);
+        let opened = fault::point(Op::Create(&place))
+            .map_err(|error| OpenWriteError::wrap_io_error(error, path.to_path_buf()))
+            .and_then(|()| self.inner.open_write(path));
         if let Err(OpenWriteError::IoError { io_error, .. }) = &opened {
             let _ = self.trouble.note(Err::<(), _>(io::Error::new(io_error.kind(), io_error.to_string())));
         }
-        let file = Noting { inner: opened?, trouble: self.trouble.clone() };
+        let file = Noting { inner: opened?, path: place, trouble: self.trouble.clone() };
         Ok(io::BufWriter::with_capacity(64 << 10, Box::new(file)))
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        self.may_load(path)?;
         self.inner.atomic_read(path)
     }
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
-        let written = self.inner.atomic_write(path, data);
+        let put = fault::point(Op::Put(&self.path.join(path), data));
+        let written = put.and_then(|()| self.inner.atomic_write(path, data));
         self.trouble.note(written)?;
-        if path == Path::new("meta.json") { self.inner.sync_directory() } else { Ok(()) }
+        if path == Path::new("meta.json") && !fault::has(Bug::NoFolderSync) {
+            return self.sync_directory();
+        }
+        Ok(())
     }
 
     fn sync_directory(&self) -> io::Result<()> {
-        self.inner.sync_directory()
+        let synced = fault::point(Op::SyncFolder(&self.path)).and_then(|()| self.inner.sync_directory());
+        self.trouble.note(synced)
     }
 
     fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {

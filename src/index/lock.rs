@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::fault::{self, Op};
 
 /// The right to write an index.
 #[derive(Debug)]
@@ -17,7 +18,8 @@ pub(super) struct WriteLock {
 impl WriteLock {
     /// Takes the lock, waiting a while if somebody else has it.
     pub(super) fn take(path: &Path, wait: Duration) -> Result<Self> {
-        let open = fs_err::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let open = fault::point(Op::Lock(path))
+            .and_then(|()| fs_err::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path));
         let mut file = open.map_err(|error| Error::io("open the lock", path, error))?.into_parts().0;
         let deadline = Instant::now() + wait;
         loop {

@@ -8,6 +8,7 @@ mod candidates;
 mod checkpoint;
 mod correct;
 mod directory;
+mod disk;
 mod filter;
 mod find;
 mod gather;
@@ -33,6 +34,7 @@ use crate::error::{Error, ErrorKind, Problem, Result, kind_of_io};
 pub use checkpoint::{Checkpoint, FileKey, Known};
 pub use correct::{Corrections, Meant};
 use directory::SafeDirectory;
+use disk::make_private_folder;
 pub use filter::{Listed, UnknownName};
 pub use find::{Factors, Found, Ranked, Search, Sort};
 use lock::WriteLock;
@@ -138,7 +140,7 @@ impl Locked<'_> {
     pub fn write_beside(&self) -> Result<Writer> {
         let path = self.beside();
         if path.is_dir() {
-            fs_err::remove_dir_all(&path).map_err(|error| Error::io("clear", &path, error))?;
+            disk::remove_folder(&path).map_err(|error| Error::io("clear", &path, error))?;
         }
         make_private_folder(&path)?;
         Writer::open(&path, RunSize::Large)
@@ -160,14 +162,14 @@ impl Locked<'_> {
         let (path, beside) = (self.store.directory(), self.beside());
         let failed = |error| Error::io("put the new index in place at", &path, error);
         if path.is_dir() {
-            exchange(&beside, &path).map_err(failed)?;
+            disk::exchange(&beside, &path).map_err(failed)?;
         } else {
-            fs_err::rename(&beside, &path).map_err(failed)?;
+            disk::rename(&beside, &path).map_err(failed)?;
         }
-        sync_folder(&self.store.data_dir).map_err(failed)?;
+        disk::sync_folder(&self.store.data_dir).map_err(failed)?;
         for old in [beside].into_iter().chain(self.older_shapes()) {
             if old.is_dir() {
-                fs_err::remove_dir_all(&old).map_err(|error| Error::io("remove", &old, error))?;
+                disk::remove_folder(&old).map_err(|error| Error::io("remove", &old, error))?;
             }
         }
         Ok(())
@@ -180,7 +182,7 @@ impl Locked<'_> {
         let list = path.join(".managed.json");
         let is_list = |bytes: &Vec<u8>| serde_json::from_slice::<Vec<String>>(bytes).is_ok();
         if fs_err::read(&list).is_ok_and(|bytes| !is_list(&bytes)) {
-            fs_err::remove_file(&list).map_err(|error| Error::io("remove", &list, error))?;
+            disk::remove_file(&list).map_err(|error| Error::io("remove", &list, error))?;
             if self.store.read().is_ok() {
                 return Ok(());
             }
@@ -192,9 +194,9 @@ impl Locked<'_> {
     fn put_aside(&self) -> Result<PathBuf> {
         let aside = self.renamed(".damaged");
         if aside.is_dir() {
-            fs_err::remove_dir_all(&aside).map_err(|error| Error::io("remove", &aside, error))?;
+            disk::remove_folder(&aside).map_err(|error| Error::io("remove", &aside, error))?;
         }
-        fs_err::rename(self.store.directory(), &aside).map_err(|error| Error::io("put aside", &aside, error))?;
+        disk::rename(&self.store.directory(), &aside).map_err(|error| Error::io("put aside", &aside, error))?;
         Ok(aside)
     }
 
@@ -235,29 +237,13 @@ impl Locked<'_> {
         let old = self.renamed(".old");
         if old.is_dir() {
             // The swap without an atomic exchange was cut between its two renames.
-            let _ = if path.is_dir() { fs_err::remove_dir_all(&old) } else { fs_err::rename(&old, &path) };
+            let _ = if path.is_dir() { disk::remove_folder(&old) } else { disk::rename(&old, &path) };
         }
         let beside = self.beside();
         if beside.is_dir() {
-            let _ = fs_err::remove_dir_all(&beside);
+            let _ = disk::remove_folder(&beside);
         }
     }
-}
-
-/// Exchanges two folders in one step where the system can, in two where it cannot.
-fn exchange(new: &Path, current: &Path) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{CWD, RenameFlags, renameat_with};
-        if renameat_with(CWD, new, CWD, current, RenameFlags::EXCHANGE).is_ok() {
-            return Ok(());
-        }
-    }
-    let mut old = current.as_os_str().to_owned();
-    old.push(".old");
-    fs_err::rename(current, &old)?;
-    fs_err::rename(new, current)?;
-    fs_err::remove_dir_all(old)
 }
 
 /// Says whether a folder holds an index, or at least what is left of one.
@@ -274,29 +260,6 @@ fn is_index_folder(path: &Path) -> Result<bool> {
 /// Files that tantivy or we make before there is anything to find.
 fn is_side_file(name: &str) -> bool {
     name.starts_with('.') || name == "CACHEDIR.TAG"
-}
-
-/// Makes a folder that only its owner may look into.
-pub(crate) fn make_private_folder(path: &Path) -> Result<()> {
-    let failed = |error| Error::io("create", path, error);
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-        builder.mode(0o700).create(path).map_err(failed)?;
-        let mode = fs_err::metadata(path).map_err(failed)?.permissions().mode();
-        if mode & 0o077 != 0 {
-            fs_err::set_permissions(path, std::fs::Permissions::from_mode(0o700)).map_err(failed)?;
-        }
-        Ok(())
-    }
-    #[cfg(not(unix))]
-    builder.create(path).map_err(failed)
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    if cfg!(windows) { Ok(()) } else { fs_err::File::open(path)?.sync_all() }
 }
 
 /// Opens the index in a folder, or makes an empty one.

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use crate::discover::{Root, Scan, SourceKind, discover};
 use crate::error::{Error, ErrorKind, Problem, Result};
+use crate::fault;
 use crate::index::{Locked, Reader, RunSize, Store, Writer};
 use plan::Plan;
 
@@ -326,12 +327,13 @@ impl<'a> Gate<'a> {
     fn leave(&self, bytes: u64) -> Result<()> {
         self.read.fetch_add(bytes, Ordering::Relaxed);
         let waiting = self.uncommitted.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if waiting < COMMIT_EVERY {
+        let enough = fault::batch(COMMIT_EVERY);
+        if waiting < enough {
             return Ok(());
         }
         let mut writer = self.writer.write().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have been quicker.
-        if self.uncommitted.swap(0, Ordering::Relaxed) < COMMIT_EVERY {
+        if self.uncommitted.swap(0, Ordering::Relaxed) < enough {
             return Ok(());
         }
         writer.commit(false)

@@ -5,10 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::plan::Work;
 use super::{FileOutcome, Gate, How, Watch};
-use crate::discover::SourceKind;
+use crate::discover::{SourceKind, Stat};
 use crate::document::{Builder, FileState, Place, TEXT_CAP};
 use crate::error::{Problem, Result};
 use crate::event::{self, Reading};
+use crate::fault::{self, Bug};
 use crate::index::{Checkpoint, FileKey};
 use crate::lines::{Ends, Line, Transcript, read_small};
 
@@ -33,6 +34,9 @@ pub(super) fn read_file(work: &Work, gate: &Gate<'_>, watch: &dyn Watch) -> Resu
         Err(error) => return Ok(FileOutcome::failed(work, &error)),
     };
     let mut reading = FileReading::begin(work, &transcript, start, gate, watch)?;
+    if fault::has(Bug::CheckpointFirst) {
+        reading.claim(transcript.stat.size)?;
+    }
     let read = match work.source.kind {
         SourceKind::Spill => reading.spill(&mut transcript)?,
         _ => reading.lines(&mut transcript)?,
@@ -77,6 +81,8 @@ struct FileReading<'a> {
     watch: &'a dyn Watch,
     key: FileKey,
     how: How,
+    /// The file as it was when it was opened.
+    stat: Stat,
     checkpoint: Checkpoint,
     ends: Ends,
     builder: Builder<'a>,
@@ -109,6 +115,7 @@ impl<'a> FileReading<'a> {
             watch,
             key: checkpoint.key(),
             how,
+            stat: transcript.stat,
             checkpoint,
             ends,
             builder,
@@ -180,7 +187,7 @@ impl<'a> FileReading<'a> {
                 gathered = 0;
                 self.hand_over()?;
             }
-            if self.checkpoint.offset - self.unit_start > UNIT {
+            if self.checkpoint.offset - self.unit_start > fault::batch(UNIT) {
                 self.end_unit(true)?;
             }
             if self.watch.stopped() {
@@ -281,6 +288,10 @@ impl<'a> FileReading<'a> {
         self.hand_over()?;
         (self.checkpoint.head, self.checkpoint.tail) = self.ends.fingerprint();
         self.checkpoint.state.clone_from(&self.builder.state);
+        if goes_on {
+            // Killed now, the next run must not take the file for read to its end.
+            self.checkpoint.forget_stat();
+        }
         if let Some(unit) = self.unit.take() {
             unit.writer().checkpoint(&self.checkpoint, self.builder.title(), self.replaces)?;
         }
@@ -289,12 +300,31 @@ impl<'a> FileReading<'a> {
         self.gate.leave(self.checkpoint.offset - self.unit_start)?;
         self.unit_start = self.checkpoint.offset;
         if goes_on {
+            self.checkpoint.seen(&self.work.source, self.stat);
             self.unit = Some(self.gate.enter());
         }
         Ok(())
     }
 
+    /// What must never be done: to commit the record of a file before its documents.
+    fn claim(&mut self, size: u64) -> Result<()> {
+        let mut claimed = self.checkpoint.clone();
+        claimed.offset = size;
+        if let Some(unit) = self.unit.take() {
+            unit.writer().checkpoint(&claimed, None, self.replaces)?;
+        }
+        self.replaces = true;
+        self.gate.leave(super::COMMIT_EVERY)?;
+        self.unit = Some(self.gate.enter());
+        Ok(())
+    }
+
     fn end(mut self, read: io::Result<()>) -> Result<FileOutcome> {
+        if fault::has(Bug::StatAfterRead)
+            && let Ok(after) = Transcript::open(&self.work.source.path)
+        {
+            self.checkpoint.seen(&self.work.source, after.stat);
+        }
         if read.is_err() || self.outcome.cut_short {
             // What was read is in the index; the rest is for the next run, which must not take the file for unchanged.
             self.checkpoint.forget_stat();

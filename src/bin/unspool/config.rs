@@ -177,3 +177,12 @@ pub(crate) fn quiet_panics() {
         std::panic::set_hook(Box::new(|_| {}));
     }
 }
+
+/// Takes the faults a test wants from `UNSPOOL_FAULT`; a release knows none.
+pub(crate) fn arm_faults() -> anyhow::Result<()> {
+    #[cfg(debug_assertions)]
+    if let Some(plan) = var("UNSPOOL_FAULT") {
+        unspool::fault::arm(&plan.to_string_lossy()).map_err(anyhow::Error::msg)?;
+    }
+    Ok(())
+}

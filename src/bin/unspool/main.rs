@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     config::be_private();
     config::quiet_panics();
     signals::expect_damage();
-    match cli::run() {
+    match config::arm_faults().and_then(|()| cli::run()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => ExitCode::from(out::explain(&error)),
     }
