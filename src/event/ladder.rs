@@ -41,15 +41,34 @@ pub(super) fn climb(bytes: &[u8], parse: Parse, each: &mut dyn FnMut(usize, Read
     {
         return each(start, Reading::Event(Box::new(event)));
     }
-    // All repairs keep the length, so that one copy is enough and places stay right.
+    // All repairs but the first keep the length, so that one copy is enough; for the first, places are put right.
     let mut repaired = String::from_utf8_lossy(body).into_owned().into_bytes();
     replace_lone_surrogates(&mut repaired);
     blank_control_bytes(&mut repaired);
     tame_scalars(&mut repaired);
     let repaired = String::from_utf8(repaired).unwrap_or_default();
+    let same_length = repaired.len() == body.len();
+    let each = &mut |at: usize, reading: Reading<'_>| {
+        let at = if same_length { at } else { original(body, at - start) + start };
+        each(at, reading);
+    };
     if !split_records(&repaired, start, parse, each) {
         each(start, Reading::Bad { reason: reason_of(&repaired, parse), text: Cow::Borrowed(&repaired) });
     }
+}
+
+/// The place in the bytes of a place in their text, where each bad sequence has become one sign of three bytes.
+fn original(bytes: &[u8], place: usize) -> usize {
+    let (mut in_text, mut in_bytes) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        let valid = chunk.valid().len();
+        if place <= in_text + valid {
+            break;
+        }
+        in_text += valid + 3;
+        in_bytes += valid + chunk.invalid().len();
+    }
+    in_bytes + place.saturating_sub(in_text)
 }
 
 /// Length of the whole records at the start of an unterminated line; what follows them may still be being written.

@@ -17,5 +17,8 @@ mod faults_a;
 mod faults_b;
 mod faults_d;
 mod faults_e;
+// What the index must hold, by a reader of its own; walks and crashes against it.
+mod oracle;
+mod walk;
 // One test for each bug, named after it.
 mod regression;

@@ -1,5 +1,6 @@
 //! One test for each bug, named after it.
 
+use crate::oracle::World;
 use crate::util::{Env, session, user_line};
 
 /// A record indexed before its newline came, then another on the same line: line numbers and checksum must not
@@ -32,5 +33,32 @@ fn title_and_first_line_keep_their_order_when_taken_over() {
     std::fs::remove_file(env.file(format!("-home-u-x/{id}.jsonl"))).expect("removed");
     assert_eq!(env.run(&["index", "--rebuild"]).code, 0);
     assert_eq!(env.hits("marmot").len(), 2);
+    env.heal();
+}
+
+/// Killed after a commit in the middle of a file: the rest of the file was taken for read, and never was.
+#[test]
+fn rest_of_a_file_after_a_kill_between_two_commits() {
+    let world = World::new();
+    world.append(0, &[0; 20]);
+    for point in 20..90 {
+        let _ = std::fs::remove_dir_all(world.data_dir());
+        world.run(&format!("kill@{point},batch:1"), &["index"]);
+        assert_eq!(world.sound(&world.data_dir()), Ok(()));
+        assert_eq!(world.heals(), Ok(()), "killed at {point}");
+    }
+}
+
+/// A record behind one with broken UTF-8 on its line: its place was that in the mended text, not that in the file.
+#[test]
+fn place_of_a_record_behind_broken_text() {
+    let env = Env::new();
+    let id = session(1);
+    let line = [&b"torn \xff\xfe\xff"[..], user_line(&id, 2, "behind it").as_bytes()].concat();
+    let place = line.windows(14).rposition(|bytes| bytes == b"{\"parentUuid\":").expect("a record");
+    env.write(format!("-home-u-x/{id}.jsonl"), &line);
+    env.index();
+    let hit = env.hits("behind").pop().expect("a hit");
+    assert_eq!(hit["offset"], place, "{hit}");
     env.heal();
 }
