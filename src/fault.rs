@@ -5,6 +5,7 @@
 //! What is to happen comes as text (the binary reads it from `UNSPOOL_FAULT`), several things separated by commas:
 //!
 //! - `kill@N`, `panic@N`, `eio@N`, `enospc@N`: at point N die, panic, or fail; with `+` behind it, from N on
+//! - `line@N`: panic while the Nth line is taken apart
 //! - `stop@N`: at point N stop until somebody continues us, so that a test can change things just then
 //! - `record:FILE`: write down every point, so that a test can work out what a power cut would leave
 //! - `batch:BYTES`: commit after so many bytes, so that a small run has many commits
@@ -69,6 +70,10 @@ mod unarmed {
         Ok(())
     }
 
+    /// Nothing, in a release.
+    #[inline(always)]
+    pub fn line() {}
+
     /// No, in a release.
     #[inline(always)]
     pub fn has(_: Bug) -> bool {
@@ -83,10 +88,10 @@ mod unarmed {
 }
 
 #[cfg(not(debug_assertions))]
-pub use unarmed::{batch, has, point};
+pub use unarmed::{batch, has, line, point};
 
 #[cfg(debug_assertions)]
-pub use armed::{arm, batch, has, point};
+pub use armed::{arm, batch, has, line, point};
 
 #[cfg(debug_assertions)]
 mod armed {
@@ -99,12 +104,14 @@ mod armed {
 
     static PLAN: OnceLock<Plan> = OnceLock::new();
     static POINTS: AtomicU64 = AtomicU64::new(0);
+    static LINES: AtomicU64 = AtomicU64::new(0);
 
     #[derive(Debug, Default)]
     struct Plan {
         fault: Option<Fault>,
         record: Option<Mutex<File>>,
         batch: Option<u64>,
+        line: Option<u64>,
         bugs: Vec<Bug>,
     }
 
@@ -138,6 +145,8 @@ mod armed {
                 self.record = Some(Mutex::new(File::options().append(true).create(true).open(file).ok()?));
             } else if let Some(bytes) = word.strip_prefix("batch:") {
                 self.batch = Some(bytes.parse().ok()?);
+            } else if let Some(number) = word.strip_prefix("line@") {
+                self.line = Some(number.parse().ok()?);
             } else if let Some(name) = word.strip_prefix("bug:") {
                 self.bugs.push(bug(name)?);
             } else {
@@ -200,6 +209,12 @@ mod armed {
 
     #[cfg(not(unix))]
     fn signal(_: bool) {}
+
+    /// Counts the lines that are taken apart, and panics at one if that is the plan.
+    pub fn line() {
+        let Some(line) = PLAN.get().and_then(|plan| plan.line) else { return };
+        assert!(LINES.fetch_add(1, Ordering::SeqCst) + 1 != line, "fault at line {line}");
+    }
 
     /// Whether a safeguard is to be left out.
     pub fn has(bug: Bug) -> bool {

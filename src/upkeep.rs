@@ -174,6 +174,7 @@ pub fn prune(store: &Store, wait: Duration) -> Result<Removed> {
         writer.forget_checkpoint(file.key())?;
     }
     writer.commit_and_squeeze()?;
+    locked.discard_aside()?;
     Ok(removed)
 }
 
@@ -217,5 +218,6 @@ pub fn forget(store: &Store, session: &str, wait: Duration) -> Result<Removed> {
         writer.checkpoint(&history, None, true)?;
     }
     writer.commit_and_squeeze()?;
+    locked.discard_aside()?;
     Ok(removed)
 }

@@ -192,10 +192,8 @@ impl Locked<'_> {
 
     /// Puts a damaged index aside, keeping one generation of it.
     fn put_aside(&self) -> Result<PathBuf> {
+        self.discard_aside()?;
         let aside = self.renamed(".damaged");
-        if aside.is_dir() {
-            disk::remove_folder(&aside).map_err(|error| Error::io("remove", &aside, error))?;
-        }
         disk::rename(&self.store.directory(), &aside).map_err(|error| Error::io("put aside", &aside, error))?;
         Ok(aside)
     }
@@ -221,9 +219,20 @@ impl Locked<'_> {
         (readers, problems)
     }
 
-    /// Whether there is no index of this shape but one of another, to be taken over.
-    pub fn has_only_older_shapes(&self) -> bool {
-        !is_index_folder(&self.store.directory()).unwrap_or(true) && !self.older_shapes().is_empty()
+    /// Whether there is no index of this shape, but another to be taken over: of an older shape, or one put aside by a
+    /// rebuild that did not come to its end.
+    pub fn has_only_relatives(&self) -> bool {
+        let is_index = |path: &PathBuf| is_index_folder(path).unwrap_or(true);
+        !is_index(&self.store.directory()) && self.store.relatives().iter().any(is_index)
+    }
+
+    /// Removes what was put aside: it holds text that the user wants gone.
+    pub fn discard_aside(&self) -> Result<()> {
+        let aside = self.renamed(".damaged");
+        if !aside.is_dir() {
+            return Ok(());
+        }
+        disk::remove_folder(&aside).map_err(|error| Error::io("remove", &aside, error))
     }
 
     fn older_shapes(&self) -> Vec<PathBuf> {

@@ -126,8 +126,8 @@ pub fn update(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dy
             locked.make_way()?;
             rebuild(&locked, &scan, options, watch, &error.to_string())
         }
-        Ok(None) if locked.has_only_older_shapes() => {
-            rebuild(&locked, &scan, options, watch, "the old one was made by another version")
+        Ok(None) if locked.has_only_relatives() => {
+            rebuild(&locked, &scan, options, watch, "the old one was damaged or made by another version")
         }
         Ok(None) => run(&locked, &scan, &Plan::from_scratch(&scan, &HashSet::new()), true, options, watch),
         Ok(Some(plan)) => match run(&locked, &scan, &plan, false, options, watch) {

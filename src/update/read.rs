@@ -218,6 +218,7 @@ impl<'a> FileReading<'a> {
         let builder = &mut self.builder;
         let history = self.work.source.kind == SourceKind::History;
         let read = catch_unwind(AssertUnwindSafe(|| {
+            fault::line();
             let mut each = |at: usize, reading: Reading<'_>| {
                 builder.take(Place { offset: place.offset + at as u64, line: place.line }, reading);
             };

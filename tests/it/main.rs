@@ -20,5 +20,6 @@ mod faults_e;
 // What the index must hold, by a reader of its own; walks and crashes against it.
 mod oracle;
 mod walk;
+mod crash;
 // One test for each bug, named after it.
 mod regression;

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
@@ -126,6 +127,12 @@ pub(crate) struct World {
     seen: std::cell::RefCell<BTreeMap<PathBuf, Vec<Vec<u8>>>>,
 }
 
+/// An index as it was at some time.
+pub(crate) struct Kept {
+    pub(crate) folder: PathBuf,
+    seen: BTreeMap<PathBuf, Vec<Vec<u8>>>,
+}
+
 /// What does not hold.
 pub(crate) type Wrong = String;
 
@@ -229,6 +236,21 @@ impl World {
         done.map(|_| ()).map_err(|error| format!("index failed: {error}"))
     }
 
+    /// Keeps the index as it is now, and what it may hold, to begin again from there.
+    pub(crate) fn keep(&self) -> Kept {
+        self.remember();
+        let folder = self.path().join(format!("kept-{}", self.tick()));
+        copy_folder(&self.data_dir(), &folder);
+        Kept { folder, seen: self.seen.borrow().clone() }
+    }
+
+    /// Begins again from there.
+    pub(crate) fn restore(&self, kept: &Kept) {
+        let _ = fs::remove_dir_all(self.data_dir());
+        copy_folder(&kept.folder, &self.data_dir());
+        self.seen.replace(kept.seen.clone());
+    }
+
     /// The real binary, with a fault in it.
     pub(crate) fn command(&self, fault: &str, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_unspool"));
@@ -330,7 +352,7 @@ impl World {
 
     /// The texts of files that are gone, which only the index still has.
     pub(crate) fn gone(&self, data_dir: &Path) -> BTreeSet<String> {
-        let reader = self.store(data_dir).read().expect("readable").expect("there");
+        let Some(reader) = self.store(data_dir).read().expect("readable") else { return BTreeSet::new() };
         let files = reader.checkpoints().expect("checkpoints").into_iter().filter(|file| file.gone_since.is_some());
         files.flat_map(|file| reader.documents_of(file.key()).expect("documents")).map(|found| found.text).collect()
     }
@@ -349,9 +371,13 @@ fn write_over(path: &Path, bytes: &[u8]) {
     file.write_all(bytes).expect("written");
 }
 
-/// Copies a folder and all below it.
+/// Copies a folder and all below it, if it is there.
 pub(crate) fn copy_folder(from: &Path, to: &Path) {
+    if !from.is_dir() {
+        return;
+    }
     fs::create_dir_all(to).expect("made");
+    fs::set_permissions(to, PermissionsExt::from_mode(0o700)).expect("made private");
     for entry in fs::read_dir(from).expect("listed").map(|entry| entry.expect("entry")) {
         let target = to.join(entry.file_name());
         if entry.file_type().expect("type").is_dir() {

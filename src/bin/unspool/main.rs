@@ -12,8 +12,9 @@ fn main() -> ExitCode {
     config::be_private();
     config::quiet_panics();
     signals::expect_damage();
-    match config::arm_faults().and_then(|()| cli::run()) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => ExitCode::from(out::explain(&error)),
+    match std::panic::catch_unwind(|| config::arm_faults().and_then(|()| cli::run())) {
+        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Err(error)) => ExitCode::from(out::explain(&error)),
+        Err(_) => ExitCode::from(out::own_failure()),
     }
 }

@@ -86,6 +86,13 @@ pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Says that the program itself has failed; gives the exit code for it.
+pub(crate) fn own_failure() -> u8 {
+    note("error: unspool itself has failed; what was committed before is safe");
+    note("hint: run it again with RUST_BACKTRACE=1 and report what it prints");
+    FAILED
+}
+
 /// Says what went wrong and what to do next; gives the exit code for it.
 pub(crate) fn explain(error: &anyhow::Error) -> u8 {
     // Our own errors name their cause themselves.
