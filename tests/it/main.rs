@@ -21,5 +21,7 @@ mod faults_e;
 mod oracle;
 mod walk;
 mod crash;
+mod simulate;
+mod controls;
 // One test for each bug, named after it.
 mod regression;

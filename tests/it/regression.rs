@@ -1,5 +1,6 @@
 //! One test for each bug, named after it.
 
+use crate::crash::scene;
 use crate::oracle::World;
 use crate::util::{Env, session, user_line};
 
@@ -61,4 +62,20 @@ fn place_of_a_record_behind_broken_text() {
     let hit = env.hits("behind").pop().expect("a hit");
     assert_eq!(hit["offset"], place, "{hit}");
     env.heal();
+}
+
+/// After a power cut tantivy's list of files may be older than the files; a file of deletions that was not on it was
+/// in the way of every later run.
+#[test]
+fn file_of_a_segment_that_is_not_on_the_list() {
+    let scene = scene("rewrite", "");
+    let points = scene.points();
+    let deletions =
+        points.iter().position(|point| point.letter == 's' && point.path.to_string_lossy().ends_with(".del"));
+    scene.restore();
+    let list = scene.world.store(&scene.world.data_dir()).directory().join(".managed.json");
+    let older = std::fs::read(&list).expect("read");
+    assert_eq!(scene.run(&format!("kill@{}", deletions.expect("deletions") + 2)).code, -1);
+    std::fs::write(&list, older).expect("written");
+    assert_eq!(scene.survives("the list of files is older than the files"), Ok(()));
 }
