@@ -39,6 +39,11 @@ pub(crate) enum Color {
 
 /// Writes to stdout through a buffer, with or without colours. A reader that has gone away is no failure.
 pub(crate) fn print(color: Color, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    write_all(&rendered(color, write)?)
+}
+
+/// What would be printed, as bytes.
+pub(crate) fn rendered(color: Color, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<Vec<u8>> {
     let choice = match color {
         Color::Auto => anstream::AutoStream::choice(&io::stdout()),
         Color::Always => anstream::ColorChoice::Always,
@@ -46,17 +51,11 @@ pub(crate) fn print(color: Color, write: impl FnOnce(&mut dyn Write) -> io::Resu
     };
     let mut buffer = AutoStream::new(Vec::new(), choice);
     write(&mut buffer).context("cannot write the answer")?;
-    send(&buffer.into_inner())
+    Ok(buffer.into_inner())
 }
 
-/// Writes to stdout byte by byte as it is: file names may hold anything, and lists may end in zero bytes.
-pub(crate) fn print_bytes(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
-    let mut buffer = Vec::new();
-    write(&mut buffer).context("cannot write the answer")?;
-    send(&buffer)
-}
-
-fn send(bytes: &[u8]) -> anyhow::Result<()> {
+/// Writes bytes to stdout just as they are. A reader that has gone away is no failure.
+pub(crate) fn write_all(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -159,7 +159,9 @@ fn show(config: &Config, args: &SearchArgs, response: &Response, elapsed_ms: f64
     let listing = listing.into_iter().find(|(wanted, _)| *wanted).map(|(_, listing)| listing);
     if let Some(listing) = listing {
         let end = if args.shown.null { 0 } else { b'\n' };
-        return out::print_bytes(|out| hits::sessions(out, response, listing, end));
+        let mut list = Vec::new();
+        hits::sessions(&mut list, response, listing, end)?;
+        return out::write_all(&list);
     }
     let extras = Extras { explain: args.shown.explain, elapsed_ms };
     let for_people = out::is_terminal() || extras.explain || has_context(args);
