@@ -5,10 +5,11 @@ use std::collections::HashSet;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::shell::{is_shell, touched};
 use super::words::{self, Markup};
 use super::{Document, FileState, Kind, Role, TEXT_CAP, normal_path};
 use crate::discover::SourceKind;
-use crate::event::{AgentDescription, Block, Body, Event, Reading, TitleBy, Usage};
+use crate::event::{AgentDescription, Block, Body, Event, Reading, TitleBy, Trace, Usage, print_of};
 
 /// How many passed lines are remembered, for later lines that follow them. Measured: the distance is 1.
 const PASSED_KEPT: usize = 16;
@@ -134,7 +135,7 @@ impl<'s> Builder<'s> {
         match body {
             Body::User { blocks, origin, meta, compact, .. } => {
                 let speaker = Speaker { origin: origin.as_deref(), meta, compact };
-                self.user(place, &event, blocks, &speaker);
+                self.user(place, &mut event, blocks, &speaker);
             }
             Body::Assistant { blocks, message, model, usage, error } => {
                 let base = Document {
@@ -277,8 +278,13 @@ impl<'s> Builder<'s> {
         }
     }
 
-    fn user(&mut self, place: Place, event: &Event<'_>, blocks: Vec<Block<'_>>, speaker: &Speaker<'_>) {
+    fn user(&mut self, place: Place, event: &mut Event<'_>, blocks: Vec<Block<'_>>, speaker: &Speaker<'_>) {
         let mut made = false;
+        if blocks.iter().filter(|block| matches!(block, Block::ToolResult { .. })).count() > 1 {
+            // Of several answers nobody can say whose record it is.
+            event.trace = None;
+        }
+        let event = &*event;
         for block in joined(blocks) {
             made |= match block {
                 // Cleaning copies; a huge text is cleaned piece by piece, so that it is never there three times.
@@ -395,8 +401,9 @@ impl<'s> Builder<'s> {
             Block::ToolResult { id, text, error } => {
                 let (tool, files) = self.answered(&id);
                 let tool_use = Some(id.into_owned());
-                let document =
-                    Document { role: Role::Tool, kind: Kind::ToolResult, tool, tool_use, files, error, ..base.clone() };
+                let trace = event.trace.clone().or_else(|| trace_of_text(tool.as_deref(), &text)).filter(|_| !error);
+                let result = Document { role: Role::Tool, kind: Kind::ToolResult, tool, tool_use, ..base.clone() };
+                let document = Document { files, error, trace, ..result };
                 self.push(place, document, &words::clean_result(&text))
             }
             Block::Other { kind, text } => {
@@ -422,7 +429,12 @@ impl<'s> Builder<'s> {
         self.state.tool_uses += 1;
         let words = words::tool_words(input);
         let cwd = event.cwd.as_deref().or(self.state.cwd.as_deref());
-        let files: Vec<String> = words.files.iter().take(FILES_KEPT).map(|file| normal_path(file, cwd)).collect();
+        let mut files: Vec<String> = words.files.iter().take(FILES_KEPT).map(|file| normal_path(file, cwd)).collect();
+        if let Some(command) = words.command.as_ref().filter(|_| is_shell(name)) {
+            files.extend(touched(command, cwd).into_iter().map(|touch| touch.path));
+            files.dedup();
+            files.truncate(FILES_KEPT);
+        }
         self.state.calls.push_back((id.to_string(), name.to_string(), files.clone()));
         if self.state.calls.len() > CALLS_KEPT {
             self.state.calls.pop_front();
@@ -516,7 +528,7 @@ impl<'s> Builder<'s> {
         let made = self.out.len();
         match std::mem::take(&mut inner.body) {
             Body::User { blocks, origin, meta, compact, .. } => {
-                self.user(place, &inner, blocks, &Speaker { origin: origin.as_deref(), meta, compact });
+                self.user(place, &mut inner, blocks, &Speaker { origin: origin.as_deref(), meta, compact });
             }
             Body::Assistant { blocks, .. } => self.assistant(place, &inner, &self.base(&inner), blocks),
             _ => {}
@@ -562,6 +574,13 @@ impl<'s> Builder<'s> {
         self.part += 1;
         self.state.documents += 1;
     }
+}
+
+/// Where no record stands beside the answer, the lines that were read are numbered, and say which they are.
+fn trace_of_text(tool: Option<&str>, text: &str) -> Option<Trace> {
+    let (first, contents) = words::numbered(text).filter(|_| tool == Some("Read"))?;
+    let count = contents.split('\n').count() as u64;
+    Some(Trace { contents: Some(print_of(&contents)), lines: Some([first, count, 0]), ..Trace::default() })
 }
 
 /// Joins blocks of words that follow one another: they are one answer.

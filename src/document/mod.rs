@@ -4,13 +4,18 @@
 //! checkpoint, so that reading a file in ten runs gives the same documents as reading it in one.
 
 mod build;
+mod shell;
+mod shell_words;
 mod words;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::Trace;
+
 pub use build::{Builder, Place};
+pub use shell::{Deed, Touch, is_shell, touched};
 pub use words::normal_path;
 
 /// The most text one document holds; longer texts become several documents of one message.
@@ -212,6 +217,9 @@ pub struct Document {
     /// Whether another document with the same `twin` is to be shown rather than this one.
     #[serde(rename = "ec", skip_serializing_if = "std::ops::Not::not")]
     pub echo: bool,
+    /// What the tool recorded about the file it worked on.
+    #[serde(rename = "h", skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
     /// The subagent whose own transcript, if there is one, holds this message too.
     #[serde(rename = "v", skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,

@@ -30,6 +30,8 @@ pub(super) struct ToolWords {
     pub files: Vec<String>,
     /// The prompt for a subagent.
     pub prompt: Option<String>,
+    /// The command for a shell.
+    pub command: Option<String>,
 }
 
 /// Reads the words out of a tool's input, whatever its shape.
@@ -58,6 +60,9 @@ impl ToolWords {
         }
         if key == "prompt" {
             self.prompt = Some(value.to_string());
+        }
+        if key == "command" {
+            self.command = Some(value.to_string());
         }
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -191,6 +196,26 @@ fn strip_line_numbers(text: &str) -> Cow<'_, str> {
         kept.push_str(after_number(line).unwrap_or(line));
     }
     Cow::Owned(kept)
+}
+
+/// The contents of a file that were read with their lines numbered without a gap, and the first number. The answer
+/// may have reminders behind it, and nothing else.
+pub(super) fn numbered(text: &str) -> Option<(u64, String)> {
+    let text = text.split("<system-reminder>").next().unwrap_or(text).trim_end_matches('\n');
+    let mut first = None;
+    let mut contents = String::with_capacity(text.len());
+    for (at, line) in text.split('\n').enumerate() {
+        let rest = after_number(line)?;
+        let number: u64 = line.trim_start().split(['→', '\t']).next()?.parse().ok()?;
+        if number != *first.get_or_insert(number) + at as u64 {
+            return None;
+        }
+        if at > 0 {
+            contents.push('\n');
+        }
+        contents.push_str(rest);
+    }
+    Some((first?, contents))
 }
 
 fn after_number(line: &str) -> Option<&str> {
@@ -390,6 +415,19 @@ mod tests {
             ("\u{1b}[1;31merror\u{1b}[0m: \u{1b}]8;;http://x\u{7}link\u{1b}]8;;\u{1b}\\", "error: link"),
         ] {
             assert_eq!(clean_result(text), clean);
+        }
+    }
+
+    #[test]
+    fn numbered_lines_are_contents() {
+        for (text, contents) in [
+            ("     1→a\n     2→", Some((1, "a\n"))),
+            ("7\ta\n8\tb", Some((7, "a\nb"))),
+            ("1\ta\n2\t\n\n<system-reminder>x</system-reminder>\n", Some((1, "a\n"))),
+            ("1\ta\n3\tb", None),
+            ("plain", None),
+        ] {
+            assert_eq!(numbered(text), contents.map(|(first, text)| (first, text.to_string())), "{text:?}");
         }
     }
 

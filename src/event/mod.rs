@@ -4,12 +4,14 @@
 //! Second copies (`toolUseResult`, `originalFile`), signatures and base64 are passed over without being decoded.
 
 mod ladder;
+mod record;
 mod shape;
 
 use std::borrow::Cow;
 
 use crate::json::{self, Token, Walk};
 pub use ladder::{Reading, whole_records};
+pub use record::{Backup, Hunk, Record, Trace, print_of, read_backups, read_record};
 use shape::{AgentMeta, Attachment, Entry, HistoryEntry, Progress, RawBlock, RawContent, RawUsage, Str};
 
 /// One line of a transcript.
@@ -37,6 +39,8 @@ pub struct Event<'a> {
     pub sidechain: bool,
     /// The message (session, uuid) of which this one is a copy made by the SDK.
     pub copy_of: Option<(Cow<'a, str>, Cow<'a, str>)>,
+    /// What a tool recorded beside its answer about a file.
+    pub trace: Option<Trace>,
     /// What the line holds.
     pub body: Body<'a>,
     /// Words under keys that nobody knew when this was written.
@@ -260,6 +264,7 @@ fn parse_entry(text: &str) -> serde_json::Result<Event<'_>> {
         entrypoint: entry.entrypoint.0.take(),
         sidechain: entry.sidechain.0,
         copy_of: fork.session.0.zip(fork.message.0),
+        trace: record::trace_of(&entry.record),
         body: body_of(entry, text),
         unknown,
     })

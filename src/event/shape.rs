@@ -390,6 +390,8 @@ object! {
         "attachment" => attachment: Raw<'a>,
         "data" => data: Raw<'a>,
         "snapshot" => snapshot: Raw<'a>,
+        "backup" => backup: Raw<'a>,
+        "toolUseResult" => record: RawRecord<'a>,
         "blocks" => blocks: Raw<'a>,
         "trackingPath" => tracking_path: Str<'a>,
         "customTitle" => custom_title: Str<'a>,
@@ -407,6 +409,36 @@ object! {
         "path" => path: Str<'a>,
         "artifactUrl" => artifact_url: Str<'a>,
         "url" => url: Str<'a>,
+    }
+}
+
+object! {
+    /// What a tool recorded beside its answer; only what concerns files.
+    RawRecord {
+        "type" => kind: Str<'a>,
+        "filePath" => path: Str<'a>,
+        "notebook_path" => notebook: Str<'a>,
+        "originalFile" => original: Raw<'a>,
+        "originalFileContents" => original_contents: Raw<'a>,
+        "original_file" => original_file: Raw<'a>,
+        "updated_file" => updated_file: Raw<'a>,
+        "content" => content: Raw<'a>,
+        "oldString" => old: Raw<'a>,
+        "newString" => new: Raw<'a>,
+        "structuredPatch" => patch: Raw<'a>,
+        "userModified" => modified: Flag,
+        "file" => file: RawFile<'a>,
+    }
+}
+
+object! {
+    /// A file that was read.
+    RawFile {
+        "filePath" => path: Str<'a>,
+        "content" => content: Raw<'a>,
+        "startLine" => start: Count,
+        "numLines" => lines: Count,
+        "totalLines" => total: Count,
     }
 }
 

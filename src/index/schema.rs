@@ -29,7 +29,8 @@ pub(super) const FORMAT_VERSION: u32 = 1;
 /// number are read again, a commit at a time, while search goes on.
 ///
 /// 1. First reading.
-pub const PARSER_VERSION: u32 = 1;
+/// 2. Files that shell commands change; traces of the contents that tools read and wrote.
+pub const PARSER_VERSION: u32 = 2;
 
 /// The kind under which checkpoints are kept; no document has it.
 pub(super) const CHECKPOINT_KIND: &str = "file";

@@ -1,0 +1,372 @@
+//! Splits a shell command into simple commands, as far as that can be done without running it. Pure.
+
+/// One simple command, or the border of a subshell.
+#[derive(Debug, PartialEq)]
+pub(super) enum Piece {
+    /// A command with its words and redirections.
+    Command(Simple),
+    /// `(`: what follows happens in a shell of its own.
+    Open,
+    /// `)`.
+    Close,
+}
+
+/// A command with nothing but words and redirections.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Simple {
+    pub(super) words: Vec<Word>,
+    pub(super) redirects: Vec<Redirect>,
+    /// Text given by a here-document.
+    pub(super) heredoc: Option<Word>,
+}
+
+/// `>` or `>>` into a file.
+#[derive(Debug, PartialEq)]
+pub(super) struct Redirect {
+    pub(super) target: Word,
+    pub(super) append: bool,
+    /// Whether it is the standard output that goes there.
+    pub(super) stdout: bool,
+}
+
+/// A word, in parts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Word(pub(super) Vec<Part>);
+
+/// A part of a word.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Part {
+    /// What it says is what it is.
+    Literal(String),
+    /// The value of a variable.
+    Variable(String),
+    /// A pattern, a substitution: only the shell knows.
+    Unknown,
+}
+
+impl Word {
+    fn push(&mut self, text: &str) {
+        match self.0.last_mut() {
+            Some(Part::Literal(before)) => before.push_str(text),
+            _ => self.0.push(Part::Literal(text.to_string())),
+        }
+    }
+
+    /// The word, if it needs nothing but reading.
+    pub(super) fn literal(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [] => Some(""),
+            [Part::Literal(text)] => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Splits a command line.
+pub(super) fn split(command: &str) -> Vec<Piece> {
+    let mut splitter = Splitter { rest: command, pieces: Vec::new(), now: Simple::default(), waiting: Vec::new() };
+    splitter.run();
+    splitter.pieces
+}
+
+struct Splitter<'c> {
+    rest: &'c str,
+    pieces: Vec<Piece>,
+    now: Simple,
+    /// Here-documents whose text begins on the next line: delimiter, whether it is literal, whether tabs go, and
+    /// the command it is for (none: the one being read).
+    waiting: Vec<(String, bool, bool, Option<usize>)>,
+}
+
+impl<'c> Splitter<'c> {
+    fn run(&mut self) {
+        loop {
+            self.rest = self.rest.trim_start_matches([' ', '\t', '\r']);
+            let Some(first) = self.rest.chars().next() else { break };
+            match first {
+                '\n' => {
+                    self.skip(1);
+                    self.end_command();
+                    self.read_heredocs();
+                }
+                '\\' if self.rest.starts_with("\\\n") => self.skip(2),
+                ';' | '|' | '&' if !self.rest.starts_with("&>") => {
+                    self.rest = self.rest.trim_start_matches([';', '|', '&']);
+                    self.end_command();
+                }
+                '(' => {
+                    self.skip(1);
+                    self.end_command();
+                    self.pieces.push(Piece::Open);
+                }
+                ')' => {
+                    self.skip(1);
+                    self.end_command();
+                    self.pieces.push(Piece::Close);
+                }
+                '#' => self.rest = self.rest.find('\n').map_or("", |end| &self.rest[end..]),
+                _ if self.redirection() => {}
+                _ => {
+                    let word = self.word();
+                    self.now.words.push(word);
+                }
+            }
+        }
+        self.end_command();
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.rest = &self.rest[bytes..];
+    }
+
+    fn end_command(&mut self) {
+        let done = std::mem::take(&mut self.now);
+        if done != Simple::default() || self.waiting.iter().any(|(.., of)| of.is_none()) {
+            let at = self.pieces.len();
+            self.waiting.iter_mut().for_each(|(.., of)| {
+                of.get_or_insert(at);
+            });
+            self.pieces.push(Piece::Command(done));
+        }
+    }
+
+    /// Reads `>`, `2>>`, `&>`, `<`, `<<`, if one is there.
+    fn redirection(&mut self) -> bool {
+        let digits = self.rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let number = &self.rest[..self.rest.len() - digits.len()];
+        let (both, sign) = match digits.strip_prefix('&') {
+            Some(after) if number.is_empty() => (true, after),
+            _ => (false, digits),
+        };
+        if !sign.starts_with(['<', '>']) || (both && sign.starts_with('<')) {
+            return false;
+        }
+        if let Some(after) = sign.strip_prefix("<<<") {
+            self.rest = after.trim_start_matches([' ', '\t']);
+            self.word();
+        } else if let Some(after) = sign.strip_prefix("<<") {
+            self.heredoc(after);
+        } else if sign.starts_with("<(") || sign.starts_with(">(") {
+            self.rest = after_parenthesis(&sign[2..]);
+            self.now.words.push(Word(vec![Part::Unknown]));
+        } else if let Some(after) = sign.strip_prefix('<') {
+            self.rest = after.trim_start_matches([' ', '\t', '&']);
+            self.word();
+        } else {
+            let (append, after) = sign.strip_prefix(">>").map_or((false, &sign[1..]), |after| (true, after));
+            let (to_number, after) = after.strip_prefix('&').map_or((false, after), |after| (true, after));
+            self.rest = after.strip_prefix('|').unwrap_or(after).trim_start_matches([' ', '\t']);
+            let target = self.word();
+            let is_number =
+                to_number && target.literal().is_some_and(|text| text.chars().all(|c| c.is_ascii_digit() || c == '-'));
+            if !is_number && !target.0.is_empty() {
+                let stdout = both || to_number || matches!(number, "" | "1");
+                self.now.redirects.push(Redirect { target, append, stdout });
+            }
+        }
+        true
+    }
+
+    fn heredoc(&mut self, after: &'c str) {
+        let (strips_tabs, after) = after.strip_prefix('-').map_or((false, after), |after| (true, after));
+        let after = after.trim_start_matches([' ', '\t']);
+        let is_quoted = after.starts_with(['\'', '"', '\\']);
+        self.rest = after;
+        let word = self.word();
+        let delimiter: String = word
+            .0
+            .iter()
+            .filter_map(|part| if let Part::Literal(text) = part { Some(text.as_str()) } else { None })
+            .collect();
+        self.waiting.push((delimiter, is_quoted, strips_tabs, None));
+    }
+
+    /// Reads the texts of here-documents, which begin where the line ends.
+    fn read_heredocs(&mut self) {
+        for (delimiter, is_quoted, strips_tabs, of) in std::mem::take(&mut self.waiting) {
+            let (text, rest) = heredoc_text(self.rest, &delimiter, strips_tabs);
+            self.rest = rest;
+            let is_plain = is_quoted || !text.contains(['$', '`', '\\']);
+            let word = Word(vec![if is_plain { Part::Literal(text) } else { Part::Unknown }]);
+            if let Some(Piece::Command(command)) = of.and_then(|at| self.pieces.get_mut(at)) {
+                command.heredoc = Some(word);
+            }
+        }
+    }
+
+    /// Reads one word.
+    fn word(&mut self) -> Word {
+        let mut word = Word::default();
+        while let Some(first) = self.rest.chars().next() {
+            match first {
+                ' ' | '\t' | '\n' | '\r' | ';' | '|' | '&' | '(' | ')' | '<' | '>' => break,
+                '\'' => {
+                    let (text, rest) = self.rest[1..].split_once('\'').unwrap_or((&self.rest[1..], ""));
+                    word.push(text);
+                    self.rest = rest;
+                }
+                '"' => {
+                    self.skip(1);
+                    word.push("");
+                    self.quoted(&mut word);
+                }
+                '\\' => {
+                    let next = self.rest[1..].chars().next();
+                    self.skip(1 + next.map_or(0, char::len_utf8));
+                    if let Some(next) = next.filter(|next| *next != '\n') {
+                        word.push(next.encode_utf8(&mut [0; 4]));
+                    }
+                }
+                '$' | '`' => self.expansion(&mut word),
+                '*' | '?' | '[' => {
+                    word.0.push(Part::Unknown);
+                    self.skip(1);
+                }
+                '{' if self.rest.find('}').is_some_and(|end| self.rest[..end].contains([',', '.'])) => {
+                    word.0.push(Part::Unknown);
+                    self.skip(1);
+                }
+                other => {
+                    word.push(other.encode_utf8(&mut [0; 4]));
+                    self.skip(other.len_utf8());
+                }
+            }
+        }
+        word
+    }
+
+    /// Reads up to the closing double quote.
+    fn quoted(&mut self, word: &mut Word) {
+        while let Some(first) = self.rest.chars().next() {
+            match first {
+                '"' => return self.skip(1),
+                '\\' => {
+                    let next = self.rest[1..].chars().next();
+                    self.skip(1 + next.map_or(0, char::len_utf8));
+                    match next {
+                        Some(next @ ('"' | '\\' | '$' | '`')) => word.push(next.encode_utf8(&mut [0; 4])),
+                        Some('\n') | None => {}
+                        Some(next) => {
+                            word.push("\\");
+                            word.push(next.encode_utf8(&mut [0; 4]));
+                        }
+                    }
+                }
+                '$' | '`' => self.expansion(word),
+                other => {
+                    word.push(other.encode_utf8(&mut [0; 4]));
+                    self.skip(other.len_utf8());
+                }
+            }
+        }
+    }
+
+    /// Reads what begins with `$` or a back quote.
+    fn expansion(&mut self, word: &mut Word) {
+        if let Some(after) = self.rest.strip_prefix('`') {
+            self.rest = after.split_once('`').map_or("", |(_, rest)| rest);
+            word.0.push(Part::Unknown);
+            return;
+        }
+        let after = &self.rest[1..];
+        if let Some(inside) = after.strip_prefix('(') {
+            self.rest = after_parenthesis(inside);
+            word.0.push(Part::Unknown);
+        } else if let Some(inside) = after.strip_prefix('{') {
+            let (name, rest) = inside.split_once('}').unwrap_or((inside, ""));
+            let is_plain = !name.is_empty() && name.chars().all(is_name);
+            word.0.push(if is_plain { Part::Variable(name.to_string()) } else { Part::Unknown });
+            self.rest = rest;
+        } else if let Some(quoted) = after.strip_prefix('\'') {
+            self.rest = quoted.split_once('\'').map_or("", |(_, rest)| rest);
+            word.0.push(Part::Unknown);
+        } else {
+            let rest = after.trim_start_matches(is_name);
+            let name = &after[..after.len() - rest.len()];
+            if name.is_empty() {
+                // `$?`, `$$`, `$1`, or a lone dollar.
+                let special = rest.starts_with(['?', '$', '!', '@', '*', '#', '-']);
+                word.0.push(if special { Part::Unknown } else { Part::Literal("$".to_string()) });
+                self.rest = &rest[usize::from(special)..];
+            } else {
+                word.0.push(Part::Variable(name.to_string()));
+                self.rest = rest;
+            }
+        }
+    }
+}
+
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// The text of a here-document, and what follows its end.
+fn heredoc_text<'c>(from: &'c str, delimiter: &str, strips_tabs: bool) -> (String, &'c str) {
+    let mut text = String::new();
+    let mut rest = from;
+    while !rest.is_empty() {
+        let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
+        rest = after;
+        let line = if strips_tabs { line.trim_start_matches('\t') } else { line };
+        if line == delimiter {
+            break;
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    (text, rest)
+}
+
+/// What follows the parenthesis that closes the one already passed; quotes and here-documents inside hold none.
+fn after_parenthesis(inside: &str) -> &str {
+    let mut rest = inside;
+    let mut depth = 1;
+    let mut delimiters: Vec<String> = Vec::new();
+    while let Some(first) = rest.chars().next() {
+        let after = &rest[first.len_utf8()..];
+        rest = match first {
+            '(' => {
+                depth += 1;
+                after
+            }
+            ')' => {
+                depth -= 1;
+                if depth == 0 {
+                    return after;
+                }
+                after
+            }
+            '\\' => after.get(after.chars().next().map_or(0, char::len_utf8)..).unwrap_or_default(),
+            '\'' => after.split_once('\'').map_or("", |(_, rest)| rest),
+            '"' => after_quote(after),
+            '<' if after.starts_with('<') && !after.starts_with("<<") => {
+                let word = after[1..].trim_start_matches(['-', ' ', '\t']);
+                let end =
+                    word.find(|c: char| c.is_whitespace() || matches!(c, ')' | ';' | '|' | '&')).unwrap_or(word.len());
+                delimiters.push(word[..end].replace(['\'', '"', '\\'], ""));
+                &word[end..]
+            }
+            '\n' => {
+                let skipped =
+                    delimiters.drain(..).fold(after, |rest, delimiter| heredoc_text(rest, &delimiter, true).1);
+                skipped
+            }
+            _ => after,
+        };
+    }
+    ""
+}
+
+/// What follows the double quote that closes the one already passed.
+fn after_quote(inside: &str) -> &str {
+    let mut rest = inside;
+    while let Some(at) = rest.find(['"', '\\', '$']) {
+        let after = &rest[at + 1..];
+        rest = match rest.as_bytes()[at] {
+            b'"' => return after,
+            b'\\' => after.get(after.chars().next().map_or(0, char::len_utf8)..).unwrap_or_default(),
+            _ => after.strip_prefix('(').map_or(after, after_parenthesis),
+        };
+    }
+    ""
+}
