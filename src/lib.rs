@@ -15,6 +15,7 @@
 //! | [`index`] | documents and checkpoints in tantivy, and finding them; the only folder that names tantivy |
 //! | [`update`] | **the pipeline**: discover → plan → lines → event → document → index |
 //! | [`snippet`], [`search`], [`upkeep`] | answers: hits in their sessions; status, verify, prune, forget |
+//! | [`history`] | who created, changed, read a file; its contents at any time; who wrote which line |
 //! | [`render`] | answers as text and as JSON |
 //!
 //! A module names only modules above it; `tests/it/layers.rs` holds us to it.
@@ -54,5 +55,6 @@ pub mod index;
 pub mod update;
 pub mod snippet;
 pub mod search;
+pub mod history;
 pub mod upkeep;
 pub mod render;

@@ -55,7 +55,8 @@ pub(super) fn call_text<'w>(tool: &'w str, words: &'w ToolWords) -> &'w str {
 
 impl ToolWords {
     fn take(&mut self, key: &str, value: &str) {
-        if PATH_KEYS.contains(&key) || (key == "files" && value.contains(['/', '\\', '.'])) {
+        let is_move = matches!(key, "source" | "destination") && !value.contains('\n') && value.contains(['/', '\\']);
+        if PATH_KEYS.contains(&key) || is_move || (key == "files" && value.contains(['/', '\\', '.'])) {
             self.files.push(value.strip_prefix("file://").map_or_else(|| value.to_string(), percent_decoded));
         }
         if key == "prompt" {

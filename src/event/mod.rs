@@ -3,6 +3,7 @@
 //! An event says what a line *is*; what of it is searchable, and under which role, is for `document` to decide.
 //! Second copies (`toolUseResult`, `originalFile`), signatures and base64 are passed over without being decoded.
 
+mod call;
 mod ladder;
 mod record;
 mod shape;
@@ -10,6 +11,7 @@ mod shape;
 use std::borrow::Cow;
 
 use crate::json::{self, Token, Walk};
+pub use call::{Call, Edit, read_call};
 pub use ladder::{Reading, whole_records};
 pub use record::{Backup, Hunk, Record, Trace, print_of, read_backups, read_record};
 use shape::{AgentMeta, Attachment, Entry, HistoryEntry, Progress, RawBlock, RawContent, RawUsage, Str};

@@ -216,6 +216,10 @@ impl Reader {
         Ok((self.source_of(found.address)?, self.document(found.address)?))
     }
 
+    pub(super) fn fetch_at(&self, address: DocAddress) -> Result<(FileKey, Document)> {
+        Ok((self.source_of(address)?, self.document(address)?))
+    }
+
     /// A line by its id, if possible as a session has it.
     pub fn by_uuid(&self, uuid: &str, session: &str) -> Result<Option<Document>> {
         let found = self.with_term(Term::from_field_bytes(self.fields.uuid, &schema::uuid_bytes(uuid)))?;

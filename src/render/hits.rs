@@ -61,7 +61,7 @@ impl Screen {
         writeln!(out, "{DIM}{some}{hits} in {sessions} ({elapsed:.0} ms){more}{resume}{DIM:#}")
     }
 
-    fn session_line(&self, out: &mut dyn Write, session: &SessionInfo) -> io::Result<()> {
+    pub(super) fn session_line(&self, out: &mut dyn Write, session: &SessionInfo) -> io::Result<()> {
         let mut facts = vec![self.project(&session.project)];
         facts.push(session.branch.line());
         facts.push(session.last.map(|last| self.age(last)).unwrap_or_default());

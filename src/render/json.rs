@@ -361,7 +361,7 @@ pub fn timestamp(ms: i64) -> String {
 }
 
 /// Writes one line of JSON in which no character can move a cursor or hide a word.
-fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+pub(super) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut *out, Safe);
     value.serialize(&mut serializer)?;
     out.write_all(b"\n")

@@ -3,7 +3,6 @@
 mod cli;
 mod config;
 mod out;
-#[allow(dead_code, reason = "the commands that page come next")]
 mod pager;
 mod progress;
 mod signals;

@@ -1,5 +1,6 @@
 //! The commands: one file each, and the match that picks one.
 
+mod file;
 mod filter;
 mod forget;
 mod index;
@@ -71,6 +72,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Search(search::SearchArgs),
+    File(file::FileArgs),
     Index(index::IndexArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
@@ -86,6 +88,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
     let config = Config::new(&cli.global)?;
     match cli.command {
         Command::Search(args) => search::run(&config, &args),
+        Command::File(args) => file::run(&config, &args),
         Command::Index(args) => index::run(&config, &args),
         Command::Status(args) => status::run(&config, &args),
         Command::Verify(args) => verify::run(&config, &args),

@@ -1,0 +1,71 @@
+//! `unspool file`: which sessions touched a file.
+
+use clap::Args;
+use unspool::history::{self, Here, Limits, Request, Scope};
+use unspool::render;
+
+use super::refresh;
+use crate::config::Config;
+use crate::{out, pager};
+
+/// Show which sessions created, changed, renamed or deleted a file
+///
+/// PATH may be absolute, relative to this folder, a bare name, the tail of a path, a pattern such as 'src/**/*.rs', or
+/// a folder. What a shell command does to a file (mv, rm, cp, sed -i, >, git mv, git checkout, patch) is inferred from
+/// the command and marked so. Calls that failed or were denied are left out.
+#[derive(Args, Debug)]
+pub(crate) struct FileArgs {
+    /// The file, folder or pattern
+    #[arg(value_name = "PATH")]
+    path: String,
+
+    /// Also list who read it
+    #[arg(long)]
+    reads: bool,
+
+    /// Also list who only mentioned it
+    #[arg(long)]
+    mentions: bool,
+
+    /// List changes, reads, mentions, and calls of which no result is recorded
+    #[arg(long)]
+    all: bool,
+
+    /// One JSON object a line, for each action
+    #[arg(long)]
+    json: bool,
+
+    /// Answer from the index as it is, without looking for new messages first
+    #[arg(long)]
+    no_refresh: bool,
+}
+
+pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
+    let scope = Scope { reads: args.reads || args.all, mentions: args.mentions || args.all, unconfirmed: args.all };
+    let request = Request { path: args.path.clone(), here: here(config)?, scope, limits: Limits::default() };
+    let fresh = refresh::open(config, !args.no_refresh)?;
+    let files = history::file(&fresh.reader, &request)?;
+    if files.is_empty() {
+        if !args.json {
+            out::note(&format!(
+                "no session is known to have {} {}",
+                if args.all { "named" } else { "changed" },
+                args.path
+            ));
+        }
+        return Ok(out::NOTHING);
+    }
+    if args.json {
+        out::print(config.color, |out| render::history::actions_json(out, &files))?;
+    } else if out::is_terminal() {
+        pager::print(config, |out| config.screen().actions(out, &files, &mut |_, _, _| Ok(())))?;
+    } else {
+        out::print(config.color, |out| render::history::actions_plain(out, &files))?;
+    }
+    Ok(out::OK)
+}
+
+/// Where the user is.
+pub(super) fn here(config: &Config) -> anyhow::Result<Here> {
+    Ok(Here { cwd: std::env::current_dir()?.to_string_lossy().into_owned(), home: config.screen().home })
+}
