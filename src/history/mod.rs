@@ -4,6 +4,10 @@
 
 mod deals;
 mod path;
+mod recover;
+mod replay;
+mod text;
+mod timeline;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,6 +22,7 @@ use crate::untrusted::Untrusted;
 use deals::{Deal, Share};
 pub use path::Here;
 use path::{Wanted, identity, readings};
+pub use recover::{Moment, Recovered, Uncertain, VersionInfo, recover, versions};
 
 /// What is asked about a file.
 #[derive(Clone, Debug, Default)]
@@ -151,6 +156,21 @@ pub fn file(reader: &Reader, request: &Request) -> Result<Vec<FileActions>> {
         let found = view.list(&wanted, request)?;
         if !found.is_empty() {
             return Ok(found);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// The files that are meant and were ever changed or read.
+fn files_meant(reader: &Reader, request: &Request) -> Result<Vec<String>> {
+    let scope = Scope { reads: true, ..Scope::default() };
+    for wanted in readings(&request.path, &request.here) {
+        let (deals, shares) = deals::find(reader, &wanted, scope)?;
+        let happened = shares.iter().filter(|share| deals[share.deal].happened() == Some(true));
+        let files: BTreeMap<String, String> =
+            happened.map(|share| (identity(&share.path), share.path.clone())).collect();
+        if !files.is_empty() {
+            return Ok(files.into_values().collect());
         }
     }
     Ok(Vec::new())

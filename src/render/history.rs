@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::json::{self, SCHEMA};
 use super::text::{DIM, PERSON, Screen, TITLE, TOOL, count, cut, pad};
-use crate::history::{Action, FileActions, What};
+use crate::history::{Action, FileActions, Recovered, Uncertain, VersionInfo, What};
 use crate::untrusted::Untrusted;
 
 const ADDED: Style = AnsiColor::Green.on_default();
@@ -96,7 +96,131 @@ fn signed(number: Option<u64>, sign: char) -> String {
     number.map(|number| format!("{sign}{number}")).unwrap_or_default()
 }
 
+#[derive(Serialize)]
+struct VersionLine<'a> {
+    schema: u32,
+    r#type: &'static str,
+    path: &'a str,
+    timestamp: String,
+    session_id: &'a str,
+    uuid: Option<&'a str>,
+    action: &'static str,
+    tool: Option<&'a str>,
+    lines: Option<usize>,
+    bytes: Option<usize>,
+    exact: bool,
+    prompt: Option<&'a str>,
+}
+
+/// Writes a line of JSON for each version.
+pub fn versions_json(out: &mut dyn Write, path: &Untrusted, versions: &[VersionInfo]) -> io::Result<()> {
+    versions.iter().try_for_each(|version| {
+        let action = version.action.as_ref();
+        json::line(
+            out,
+            &VersionLine {
+                schema: SCHEMA,
+                r#type: "version",
+                path: path.raw(),
+                timestamp: json::timestamp(version.time),
+                session_id: version.session.raw(),
+                uuid: action.and_then(|action| action.uuid.as_ref()).map(Untrusted::raw),
+                action: what_happened(version),
+                tool: action.and_then(|action| action.tool.as_ref()).map(Untrusted::raw),
+                lines: version.size.map(|(lines, _)| lines),
+                bytes: version.size.map(|(_, bytes)| bytes),
+                exact: version.exact,
+                prompt: action.and_then(|action| action.prompt.as_ref()).map(Untrusted::raw),
+            },
+        )
+    })
+}
+
+/// How a version came to be known.
+fn what_happened(version: &VersionInfo) -> &'static str {
+    match &version.action {
+        None => "backup",
+        Some(_) if version.found => "found",
+        Some(action) => action.what.name(),
+    }
+}
+
 impl Screen {
+    /// Lists the versions of a file.
+    pub fn versions(&self, out: &mut dyn Write, path: &Untrusted, versions: &[VersionInfo]) -> io::Result<()> {
+        let known = count(versions.len(), "version");
+        writeln!(out, "{TITLE}{}{TITLE:#}  {DIM}{known}, newest first{DIM:#}", self.shown(path))?;
+        for version in versions {
+            let size = match version.size {
+                Some((lines, bytes)) => {
+                    format!("{} lines, {}", super::text::thousands(lines as u64), super::text::bytes(bytes as u64))
+                }
+                None if version.deleted => "gone".to_string(),
+                None => "not all known".to_string(),
+            };
+            let id: String = version.session.line().chars().take(8).collect();
+            let sure = if version.exact || version.deleted { "" } else { "  not sure" };
+            let prompt = version.action.as_ref().and_then(|action| action.prompt.as_ref());
+            let room = self.width.saturating_sub(70).max(20);
+            let prompt = prompt.map(|prompt| cut(&prompt.line(), room)).unwrap_or_default();
+            writeln!(
+                out,
+                "  {DIM}{}{DIM:#}  {:<9}  {:<22}  {DIM}{id}{DIM:#}  {PERSON}{prompt}{PERSON:#}{REMOVED}{sure}{REMOVED:#}",
+                self.instant(version.time),
+                what_happened(version),
+                size
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Says how certain recovered contents are, one sentence a line.
+    pub fn certainty(&self, recovered: &Recovered) -> Vec<String> {
+        let when = |time: i64| self.instant(time);
+        let id = |session: &Untrusted| session.line().chars().take(8).collect::<String>();
+        let mut lines = vec![format!(
+            "{} as of {}, session {}{}",
+            self.shown(&recovered.path),
+            when(recovered.since),
+            id(&recovered.session),
+            if recovered.doubts.is_empty() { ": every byte is recorded" } else { ": NOT certain" }
+        )];
+        if let Some(deleted) = recovered.deleted {
+            lines.push(format!("it was deleted or renamed at {}", when(deleted)));
+        }
+        for doubt in &recovered.doubts {
+            lines.push(match doubt {
+                Uncertain::NotApplied { time, session } => {
+                    format!("the change of {} (session {}) could not be applied", when(*time), id(session))
+                }
+                Uncertain::Unrecorded { time, session } => {
+                    format!(
+                        "a command at {} (session {}) changed it in a way that is not recorded",
+                        when(*time),
+                        id(session)
+                    )
+                }
+                Uncertain::ChangedOutside { after, before } => {
+                    let after = after.map(|after| format!("after {} and ", when(after))).unwrap_or_default();
+                    format!("something that is not recorded changed it {after}before {}", when(*before))
+                }
+                Uncertain::ChangedLater { found, same } => {
+                    let sure =
+                        if same.is_empty() { String::new() } else { format!("; sure are lines {}", ranges(same)) };
+                    format!("something that is not recorded changed it before {}{sure}", when(*found))
+                }
+                Uncertain::Unknown { from, to } => format!("lines {from}-{to} are not recorded"),
+            });
+        }
+        lines
+    }
+
+    /// A moment to the second, in the user's time zone.
+    fn instant(&self, time: i64) -> String {
+        let zoned = jiff::Timestamp::from_millisecond(time).map(|time| time.to_zoned(self.zone.clone()));
+        zoned.map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string()).unwrap_or_default()
+    }
+
     /// Shows what was done with files: by file, by session, by prompt, the newest first. After each action comes
     /// whatever `details` writes.
     pub fn actions(
@@ -180,6 +304,14 @@ impl Screen {
     fn shown(&self, path: &Untrusted) -> String {
         self.path(std::path::Path::new(path.raw()))
     }
+}
+
+/// Ranges of lines, as people write them.
+fn ranges(ranges: &[(usize, usize)]) -> String {
+    let shown =
+        ranges.iter().take(12).map(|(from, to)| if from == to { from.to_string() } else { format!("{from}-{to}") });
+    let dots = if ranges.len() > 12 { ", …" } else { "" };
+    format!("{}{dots}", shown.collect::<Vec<_>>().join(", "))
 }
 
 fn summary_of(actions: &[Action]) -> String {

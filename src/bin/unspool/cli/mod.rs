@@ -5,6 +5,7 @@ mod filter;
 mod forget;
 mod index;
 mod prune;
+mod recover;
 mod refresh;
 mod search;
 mod status;
@@ -73,6 +74,7 @@ struct Cli {
 enum Command {
     Search(search::SearchArgs),
     File(file::FileArgs),
+    Recover(recover::RecoverArgs),
     Index(index::IndexArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
@@ -89,6 +91,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
     match cli.command {
         Command::Search(args) => search::run(&config, &args),
         Command::File(args) => file::run(&config, &args),
+        Command::Recover(args) => recover::run(&config, &args),
         Command::Index(args) => index::run(&config, &args),
         Command::Status(args) => status::run(&config, &args),
         Command::Verify(args) => verify::run(&config, &args),

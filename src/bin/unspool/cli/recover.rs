@@ -1,0 +1,133 @@
+//! `unspool recover`: the contents of a file at some time.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use unspool::dates::{self, Edge};
+use unspool::error::{Error, ErrorKind};
+use unspool::history::{self, Moment, Recovered, Request};
+use unspool::untrusted;
+
+use super::{file, refresh};
+use crate::config::Config;
+use crate::{out, pager};
+
+/// Print a file as it was, put together from what sessions recorded
+///
+/// Without a time, the contents last heard of. They are rebuilt from what was written, edited and read, and from Claude
+/// Code's own backups, also after the transcript itself is gone. Exits with 0 if every byte is certain, with 3 if not,
+/// and then says what could not be applied and which part is sure.
+#[derive(Args, Debug)]
+pub(crate) struct RecoverArgs {
+    /// The file: a path, or as much of its end as tells it from others
+    #[arg(value_name = "PATH")]
+    path: String,
+
+    /// As it was at this time: 2d, yesterday, 2026-03-01 14:30, …
+    #[arg(long, value_name = "TIME", group = "moment")]
+    at: Option<String>,
+
+    /// As this session left it
+    #[arg(long, value_name = "ID", group = "moment")]
+    session: Option<String>,
+
+    /// As it was before this session first changed it
+    #[arg(long, value_name = "ID", group = "moment")]
+    before_session: Option<String>,
+
+    /// Write it to a new file below this folder instead of printing it
+    #[arg(long, value_name = "DIR", conflicts_with = "list")]
+    out: Option<PathBuf>,
+
+    /// List every version, the newest first
+    #[arg(long)]
+    list: bool,
+
+    /// With --list: one JSON object a line
+    #[arg(long, requires = "list")]
+    json: bool,
+
+    /// Answer from the index as it is, without looking for new messages first
+    #[arg(long)]
+    no_refresh: bool,
+}
+
+pub(crate) fn run(config: &Config, args: &RecoverArgs) -> anyhow::Result<u8> {
+    let request = Request { path: args.path.clone(), here: file::here(config)?, ..Request::default() };
+    let moment = moment(config, args)?;
+    let fresh = refresh::open(config, !args.no_refresh)?;
+    if args.list {
+        let Some((path, versions)) = history::versions(&fresh.reader, &request)? else { return Ok(nothing(args)) };
+        let screen = config.screen();
+        if args.json {
+            out::print(config.color, |out| unspool::render::history::versions_json(out, &path, &versions))?;
+        } else {
+            pager::print(config, |out| screen.versions(out, &path, &versions))?;
+        }
+        return Ok(out::OK);
+    }
+    let Some(recovered) = history::recover(&fresh.reader, &request, &moment)? else { return Ok(nothing(args)) };
+    match &args.out {
+        Some(folder) => {
+            let written = write_below(folder, &recovered)?;
+            out::note(&format!("written to {}", written.display()));
+        }
+        None if out::is_terminal() => {
+            pager::print(config, |out| out.write_all(untrusted::for_terminal(&recovered.contents).as_bytes()))?;
+        }
+        None => out::write_all(recovered.contents.as_bytes())?,
+    }
+    for line in config.screen().certainty(&recovered) {
+        out::note(&line);
+    }
+    Ok(if recovered.doubts.is_empty() { out::OK } else { out::PROBLEMS })
+}
+
+fn moment(config: &Config, args: &RecoverArgs) -> anyhow::Result<Moment> {
+    let screen = config.screen();
+    let now = jiff::Timestamp::from_millisecond(screen.now)?.to_zoned(screen.zone);
+    Ok(match (&args.at, &args.session, &args.before_session) {
+        (Some(at), ..) => Moment::At(dates::parse(at, &now, Edge::Until)?),
+        (_, Some(session), _) => Moment::After(session.clone()),
+        (_, _, Some(session)) => Moment::Before(session.clone()),
+        _ => Moment::End,
+    })
+}
+
+fn nothing(args: &RecoverArgs) -> u8 {
+    out::note(&format!("nothing is recorded of what {} held then", args.path));
+    out::NOTHING
+}
+
+/// Writes to a new file below a folder; never over another file, and never to where it was.
+fn write_below(folder: &Path, recovered: &Recovered) -> anyhow::Result<PathBuf> {
+    let path = recovered.path.raw();
+    let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("recovered");
+    fs_err::create_dir_all(folder)?;
+    let folder = fs_err::canonicalize(folder)?;
+    let target = folder.join(name);
+    if is_same_place(&target, Path::new(path)) {
+        return Err(Error::new(ErrorKind::Usage, format!("{} is where the file was", target.display()))
+            .hint("give another folder with --out, and copy it back yourself")
+            .into());
+    }
+    let mut file = match fs_err::OpenOptions::new().write(true).create_new(true).open(&target) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            return Err(Error::new(ErrorKind::Usage, format!("{} is there already", target.display()))
+                .hint("give another folder with --out")
+                .into());
+        }
+        opened => opened?,
+    };
+    file.write_all(recovered.contents.as_bytes())?;
+    file.sync_all()?;
+    Ok(target)
+}
+
+/// Whether both paths lead to the same file, or would.
+fn is_same_place(target: &Path, original: &Path) -> bool {
+    let folder = original.parent().and_then(|folder| fs_err::canonicalize(folder).ok());
+    let resolved = folder.zip(original.file_name()).map(|(folder, name)| folder.join(name));
+    target == original || resolved.is_some_and(|resolved| resolved == target)
+}
