@@ -6,7 +6,7 @@
 //! | module | does |
 //! |---|---|
 //! | [`fault`] | faults on purpose, for the tests; nothing in a release |
-//! | [`error`], [`untrusted`] | what can go wrong; text that must be made safe before it is shown |
+//! | [`error`], [`untrusted`], [`redact`] | what can go wrong; text made safe, and rid of secrets, before it is shown |
 //! | [`discover`] | roots → files to index; the only walk over directories |
 //! | [`lines`] | file + offset → lines; the only code that opens transcripts |
 //! | [`event`] | line → event; the only code that knows Claude Code's JSON keys |
@@ -44,6 +44,7 @@ pub mod fault;
 pub mod error;
 pub mod untrusted;
 pub mod dates;
+pub mod redact;
 pub mod discover;
 pub mod lines;
 mod json;

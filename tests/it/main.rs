@@ -4,6 +4,8 @@ mod util;
 
 // The shape of the source tree itself.
 mod layers;
+// Secrets that must not be shown, and clean lines that must.
+mod redact;
 // What the commands print, as a user sees it.
 mod commands;
 // Searching: the query language, filters, context, paging.

@@ -1,0 +1,219 @@
+//! Secrets that give themselves away by their form: the prefixes that issuers put on their keys, JWTs, private keys,
+//! addresses with a password in them.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::Secret;
+use super::chance::{HARMLESS, is_random, is_stand_in};
+
+/// A form of secrets.
+#[derive(Debug)]
+pub(super) struct Format {
+    kind: &'static str,
+    /// The strings one of which stands in every such secret, in any case.
+    pub(super) anchors: &'static [&'static str],
+    how: How,
+}
+
+/// How the secret is read from where its anchor was found.
+#[derive(Debug)]
+enum How {
+    /// It begins with the anchor; group 1, where there is one, is what is taken out.
+    Starts(LazyLock<Option<Regex>>),
+    /// It is somewhere around the anchor, on the same line.
+    Around(LazyLock<Option<Regex>>),
+    /// It is read by a function of its own.
+    Read(fn(&str, usize) -> Option<Range<usize>>),
+}
+
+/// The furthest that is looked before and behind an anchor.
+const NEAR: usize = 200;
+const FAR: usize = 4000;
+
+/// Makes the table's rows short; the pattern is compiled when it is first needed.
+macro_rules! starts {
+    ($kind:literal, $anchors:expr, $pattern:literal) => {
+        Format {
+            kind: $kind,
+            anchors: &$anchors,
+            how: How::Starts(LazyLock::new(|| Regex::new(concat!("^(?:", $pattern, ")")).ok())),
+        }
+    };
+}
+macro_rules! around {
+    ($kind:literal, $anchors:expr, $pattern:literal) => {
+        Format { kind: $kind, anchors: &$anchors, how: How::Around(LazyLock::new(|| Regex::new($pattern).ok())) }
+    };
+}
+
+/// All forms.
+#[rustfmt::skip]
+pub(super) static FORMATS: [Format; 55] = [
+    starts!("aws key", ["AKIA", "ASIA", "ABIA", "ACCA"], r"A[KSBC][IC]A[A-Z2-7][A-Z0-9]{15}\b"),
+    starts!("github token", ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"gh[pousr]_[A-Za-z0-9]{30,255}\b"),
+    starts!("github token", ["github_pat_"], r"github_pat_[A-Za-z0-9_]{22,255}\b"),
+    starts!("gitlab token", ["glpat-", "gldt-", "glrt-", "glptt-", "glcbt-"], r"gl(?:pat|dt|rt|ptt|cbt)-[A-Za-z0-9_.=-]{18,}"),
+    starts!("anthropic key", ["sk-ant-"], r"sk-ant-[A-Za-z0-9_-]{20,}"),
+    starts!("openai key", ["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"], r"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}"),
+    starts!("api key", ["sk-or-v1-", "sk-lf-"], r"sk-(?:or-v1|lf)-[A-Za-z0-9-]{30,}"),
+    starts!("api key", ["sk-"], r"sk-[A-Za-z0-9]{20,}\b"),
+    starts!("slack token", ["xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xoxc-", "xoxd-"], r"xox[abceoprsd][.-][A-Za-z0-9%._/+-]{10,}"),
+    starts!("slack token", ["xapp-"], r"xapp-\d-[A-Za-z0-9-]{20,}"),
+    starts!("slack webhook", ["hooks.slack.com/"], r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9_/+]{20,})"),
+    starts!("stripe key", ["sk_live_", "sk_test_", "rk_live_", "rk_test_"], r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,}"),
+    starts!("webhook secret", ["whsec_"], r"whsec_[A-Za-z0-9+/=]{24,}"),
+    starts!("google key", ["AIza"], r"AIza[0-9A-Za-z_-]{35}"),
+    starts!("google token", ["ya29."], r"ya29\.[0-9A-Za-z_-]{20,}"),
+    starts!("google secret", ["GOCSPX-"], r"GOCSPX-[0-9A-Za-z_-]{20,}"),
+    starts!("google token", ["1//0"], r"1//0[0-9A-Za-z_-]{35,}"),
+    starts!("jwt", ["eyJ"], r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}"),
+    Format { kind: "private key", anchors: &["-----BEGIN"], how: How::Read(private_key) },
+    starts!("private key", ["AGE-SECRET-KEY-"], r"AGE-SECRET-KEY-1[0-9A-Z]{40,}"),
+    Format { kind: "password", anchors: &["://"], how: How::Read(address) },
+    around!("password", ["curl "], r#"(?:^|\s)(?:-u|--user|--proxy-user)[ =]?["']?[^\s:"'$]+:([^\s"'$<{]{3,})"#),
+    around!("password", ["sshpass "], r#"\s-p ?["']?([^\s"'$<{-][^\s"'$<{]{3,})"#),
+    around!("password", ["mysql", "mariadb"], r#"\s-p["']?([^\s"'$<{=]{4,})"#),
+    around!("password", ["machine "], r#"\blogin\s+\S+\s+password\s+([^\s"'$<{]{4,})"#),
+    starts!("npm token", ["npm_"], r"npm_[A-Za-z0-9]{36}\b"),
+    starts!("pypi token", ["pypi-AgE"], r"pypi-AgE[A-Za-z0-9_-]{50,}"),
+    starts!("hugging face token", ["hf_"], r"hf_[A-Za-z0-9]{30,}\b"),
+    starts!("digitalocean token", ["dop_v1_", "doo_v1_", "dor_v1_"], r"do[opr]_v1_[a-f0-9]{64}"),
+    starts!("sendgrid key", ["SG."], r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{30,}"),
+    around!("telegram token", [":AA"], r"\b(\d{8,10}:AA[A-Za-z0-9_-]{32,35})\b"),
+    around!("discord token", ["discord"], r"\b([MNO][A-Za-z0-9_-]{23,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40})"),
+    around!("discord webhook", ["/api/webhooks/"], r"/api/webhooks/\d+/([A-Za-z0-9_-]{40,})"),
+    starts!("shopify token", ["shpat_", "shpca_", "shppa_", "shpss_"], r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
+    starts!("databricks token", ["dapi"], r"dapi[a-f0-9]{32}(?:-\d)?\b"),
+    starts!("linear key", ["lin_api_", "lin_oauth_"], r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
+    starts!("notion token", ["ntn_"], r"ntn_[A-Za-z0-9]{40,}"),
+    starts!("supabase token", ["sbp_", "sb_secret_"], r"(?:sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_-]{20,})"),
+    starts!("vault token", ["hvs.", "hvb.", "hvr."], r"hv[sbr]\.[A-Za-z0-9_-]{24,}"),
+    starts!("groq key", ["gsk_"], r"gsk_[A-Za-z0-9]{40,}"),
+    starts!("xai key", ["xai-"], r"xai-[A-Za-z0-9]{40,}"),
+    starts!("perplexity key", ["pplx-"], r"pplx-[A-Za-z0-9]{40,}"),
+    starts!("replicate token", ["r8_"], r"r8_[A-Za-z0-9]{36,40}\b"),
+    starts!("mailgun key", ["key-"], r"key-[0-9a-f]{32}\b"),
+    starts!("doppler token", ["dp.pt.", "dp.st."], r"dp\.[ps]t\.[A-Za-z0-9._-]{36,}"),
+    starts!("tailscale key", ["tskey-"], r"tskey-[a-z]+-[A-Za-z0-9-]{16,}"),
+    starts!("new relic key", ["NRAK-", "NRII-"], r"NR(?:AK|II)-[A-Za-z0-9_-]{25,}"),
+    starts!("sentry token", ["sntrys_", "sntryu_"], r"sntry[su]_[A-Za-z0-9+/=_]{40,}"),
+    starts!("grafana token", ["glsa_", "glc_"], r"gl(?:sa|c)_[A-Za-z0-9+/=_]{30,}"),
+    starts!("postman key", ["PMAK-"], r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
+    starts!("atlassian token", ["ATATT3x", "ATCTT3x"], r"AT[AC]TT3x[A-Za-z0-9_=.-]{40,}"),
+    starts!("square token", ["sq0atp-", "sq0csp-"], r"sq0(?:atp|csp)-[A-Za-z0-9_-]{20,}"),
+    starts!("figma token", ["figd_"], r"figd_[A-Za-z0-9_-]{30,}"),
+    starts!("fly token", ["FlyV1 "], r"FlyV1 ([A-Za-z0-9+/=,_-]{30,})"),
+    around!("azure signature", ["sig="], r"[?&]sig=([A-Za-z0-9%+/=]{32,})"),
+];
+
+impl Format {
+    /// Looks at what stands at an anchor, and notes what is a secret.
+    pub(super) fn find(&self, text: &str, at: usize, found: &mut Vec<Secret>) {
+        let mut note = |range: Range<usize>| found.push(Secret { range, kind: self.kind });
+        match &self.how {
+            How::Starts(regex) => {
+                let Some(regex) = regex.as_ref().filter(|_| begins_here(text, at)) else { return };
+                let rest = &text[at..text.ceil_char_boundary((at + FAR).min(text.len()))];
+                let Some(groups) = regex.captures(rest) else { return };
+                let Some(secret) = groups.get(1).or(groups.get(0)) else { return };
+                if !is_stand_in(secret.as_str()) {
+                    note(at + secret.start()..at + secret.end());
+                }
+            }
+            How::Around(regex) => {
+                let Some(regex) = regex.as_ref() else { return };
+                let (line, from) = line_around(text, at);
+                for groups in regex.captures_iter(line) {
+                    let Some(secret) = groups.get(1) else { continue };
+                    if !is_stand_in(secret.as_str()) && !is_harmless(secret.as_str()) {
+                        note(from + secret.start()..from + secret.end());
+                    }
+                }
+            }
+            How::Read(read) => read(text, at).into_iter().for_each(note),
+        }
+    }
+}
+
+/// Whether a word can begin here, rather than go on.
+fn begins_here(text: &str, at: usize) -> bool {
+    let bytes = text.as_bytes();
+    match at.checked_sub(1).map(|before| bytes[before]) {
+        // What follows an escaped line break, as in JSON inside JSON, begins a word too.
+        Some(b'n' | b't' | b'r') if at >= 2 && bytes[at - 2] == b'\\' => true,
+        Some(before) => !before.is_ascii_alphanumeric() && before != b'_',
+        None => true,
+    }
+}
+
+fn line_around(text: &str, at: usize) -> (&str, usize) {
+    let floor = text.floor_char_boundary(at.saturating_sub(NEAR));
+    let ceiling = text.ceil_char_boundary((at + 2 * NEAR).min(text.len()));
+    let from = memchr::memrchr(b'\n', &text.as_bytes()[floor..at]).map_or(floor, |newline| floor + newline + 1);
+    let to = memchr::memchr(b'\n', &text.as_bytes()[at..ceiling]).map_or(ceiling, |newline| at + newline);
+    (&text[from..to], from)
+}
+
+fn is_harmless(password: &str) -> bool {
+    let stem: String = password.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
+    HARMLESS.contains(&stem.as_str())
+}
+
+/// The password in `scheme://user:password@host`, or a lone token in place of the user.
+fn address(text: &str, at: usize) -> Option<Range<usize>> {
+    static LOGIN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r##"^://(?:([^\s/?#:@"'`<>\\(){}$]{0,100}):([^\s/?@"'`<>\\]{1,200})|([A-Za-z0-9_-]{20,200}))@[\w\[$%{]"##,
+        )
+        .ok()
+    });
+    let scheme = text[..at].bytes().next_back().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let rest = &text[at..text.ceil_char_boundary((at + 2 * NEAR).min(text.len()))];
+    let groups = LOGIN.as_ref().filter(|_| scheme)?.captures(rest)?;
+    let place = |found: regex::Match<'_>| at + found.start()..at + found.end();
+    if let Some(token) = groups.get(3) {
+        return is_random(token.as_str(), 20).then(|| place(token));
+    }
+    let (user, password) = (groups.get(1)?, groups.get(2)?);
+    let word = password.as_str();
+    let is_variable = word.starts_with(['$', '%', '{', '[', '*', ':']);
+    let is_plain = word == user.as_str() || is_harmless(word) || word.bytes().all(|byte| byte == b'x');
+    (!is_variable && !is_plain && !is_stand_in(word)).then(|| place(password))
+}
+
+/// A private key in its armour, whole or cut off.
+fn private_key(text: &str, at: usize) -> Option<Range<usize>> {
+    static HEAD: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"^-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").ok());
+    static TAIL: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").ok());
+    let rest = &text[at..];
+    let body = HEAD.as_ref()?.find(rest)?.end();
+    let near = &rest[body..rest.ceil_char_boundary((body + 5 * FAR).min(rest.len()))];
+    let end = TAIL.as_ref()?.find(near).map_or_else(|| armoured(near), |tail| tail.end());
+    let longest = near[..end].split(|c: char| !c.is_ascii_alphanumeric() && !"+/=".contains(c)).map(str::len).max();
+    (longest.unwrap_or(0) >= 24).then_some(at..at + body + end)
+}
+
+/// How far the lines of a key go whose end was cut off.
+fn armoured(text: &str) -> usize {
+    let is_key = |line: &str| {
+        let line = line.trim();
+        line.len() < 8000 && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=\\:,-.".contains(&byte))
+    };
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        if !is_key(line) && end > 0 {
+            break;
+        }
+        if !is_key(line) {
+            // The first line may go on with what is not the key.
+            return line.find(|c: char| !c.is_ascii_alphanumeric() && !"+/=\\".contains(c)).unwrap_or(line.len());
+        }
+        end += line.len();
+    }
+    text[..end].trim_end().len()
+}
