@@ -14,7 +14,7 @@
 //! | [`analysis`], [`query`] | text → terms; what the user typed → what is looked for |
 //! | [`index`] | documents and checkpoints in tantivy, and finding them; the only folder that names tantivy |
 //! | [`update`] | **the pipeline**: discover → plan → lines → event → document → index |
-//! | [`snippet`], [`search`], [`upkeep`] | answers: hits in their sessions; status, verify, prune, forget |
+//! | [`snippet`], [`search`], [`stats`], [`upkeep`] | answers: hits in their sessions; figures; status, verify, prune, forget |
 //! | [`history`] | who created, changed, read a file; its contents at any time; who wrote which line |
 //! | [`render`] | answers as text and as JSON |
 //!
@@ -57,5 +57,6 @@ pub mod update;
 pub mod snippet;
 pub mod search;
 pub mod history;
+pub mod stats;
 pub mod upkeep;
 pub mod render;

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::shell::{is_shell, touched};
 use super::words::{self, Markup};
-use super::{Document, FileState, Kind, Role, TEXT_CAP, normal_path};
+use super::{Document, FileState, Kind, Role, TEXT_CAP, Wordless, normal_path};
 use crate::discover::SourceKind;
 use crate::event::{AgentDescription, Block, Body, Event, Reading, TitleBy, Trace, Usage, print_of};
 
@@ -15,6 +15,8 @@ use crate::event::{AgentDescription, Block, Body, Event, Reading, TitleBy, Trace
 const PASSED_KEPT: usize = 16;
 /// How many open calls are remembered. Measured: some 0.3 % of calls never get a result.
 const CALLS_KEPT: usize = 256;
+/// How many messages without words are remembered. Measured: 0 to 3 in a file.
+const WORDLESS_KEPT: usize = 4096;
 /// Longer arguments are kept as text only: together with all their copies they would not fit the memory bound.
 const INPUT_KEPT: usize = 1 << 20;
 /// Texts longer than this are cleaned piece by piece.
@@ -141,16 +143,12 @@ impl<'s> Builder<'s> {
                 let base = Document {
                     message: message.map(Cow::into_owned),
                     model: model.map(Cow::into_owned).filter(|model| model != "<synthetic>"),
-                    usage: (usage != Usage::default()).then_some([
-                        usage.input,
-                        usage.cache_write,
-                        usage.cache_read,
-                        usage.output,
-                    ]),
                     error,
                     ..self.base(&event)
                 };
+                let made = self.out.len();
                 self.assistant(place, &event, &base, blocks);
+                self.count(made, base, usage);
             }
             Body::System { subtype, text } => self.system(place, &event, subtype.as_deref(), &text),
             Body::Queued { text, origin } => self.queued(place, &event, &text, origin.as_deref()),
@@ -390,6 +388,36 @@ impl<'s> Builder<'s> {
         }
     }
 
+    /// Notes what an API message cost, on the first document its line made.
+    fn count(&mut self, made: usize, base: Document, usage: Usage) {
+        if base.model.is_none() && usage == Usage::default() {
+            return;
+        }
+        let Some(message) = base.message.or(base.uuid) else { return };
+        let tokens = [usage.input, usage.cache_write, usage.cache_read, usage.output];
+        let counted = Some((message, tokens, usage.cache_hour));
+        if counted == self.state.counted {
+            return;
+        }
+        let Some((message, ..)) = counted.clone() else { return };
+        match self.out.get_mut(made) {
+            Some(document) => {
+                (document.usage, document.cache_hour) = (Some(tokens), usage.cache_hour);
+                self.state.counted = counted;
+                self.state.wordless.retain(|one| {
+                    one.message != message || one.usage.iter().zip(tokens).any(|(before, now)| *before > now)
+                });
+            }
+            None => {
+                let (model, timestamp) = (base.model, base.timestamp);
+                let one = Wordless { message, model, usage: tokens, cache_hour: usage.cache_hour, timestamp };
+                if self.state.wordless.back() != Some(&one) && self.state.wordless.len() < WORDLESS_KEPT {
+                    self.state.wordless.push_back(one);
+                }
+            }
+        }
+    }
+
     fn answerer(&self, event: &Event<'_>) -> Role {
         if self.kind == SourceKind::Agent || event.sidechain { Role::Subagent } else { Role::Assistant }
     }
@@ -560,6 +588,7 @@ impl<'s> Builder<'s> {
                 self.piece(document.clone(), piece);
                 // The arguments go with the first piece.
                 document.input = None;
+                document.continued = true;
             }
             self.piece(document, last);
         }

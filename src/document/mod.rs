@@ -189,9 +189,13 @@ pub struct Document {
     /// The API message.
     #[serde(rename = "mi", skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Tokens: input, cache write, cache read, output.
+    /// Tokens of the whole API message: input, cache write, cache read, output. Only on the first document of a
+    /// line, and only where the line before did not say the same.
     #[serde(rename = "us", skip_serializing_if = "Option::is_none")]
     pub usage: Option<[u64; 4]>,
+    /// How many of the tokens written to the cache are kept for an hour.
+    #[serde(rename = "uh", skip_serializing_if = "is_zero")]
+    pub cache_hour: u64,
     /// When, in milliseconds since 1970.
     #[serde(rename = "ts", skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<i64>,
@@ -207,6 +211,9 @@ pub struct Document {
     /// Which piece of the record it is, from 0.
     #[serde(rename = "n", skip_serializing_if = "is_zero")]
     pub part: u32,
+    /// Whether it goes on with the text of the document before.
+    #[serde(rename = "co", skip_serializing_if = "std::ops::Not::not")]
+    pub continued: bool,
     /// The message that tells whose title this is; the message this one is a copy of; why a line is bad.
     #[serde(rename = "x", skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -241,9 +248,29 @@ impl Document {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde wants")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
+}
+
+/// Whether a tool changes the file it is given.
+pub fn edits_files(tool: &str) -> bool {
+    matches!(tool, "Edit" | "Write" | "MultiEdit" | "NotebookEdit")
+}
+
+/// An API message of which no line has words, so that no document tells what it cost.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Wordless {
+    /// The API message, or the line where that has no name.
+    pub message: String,
+    /// The model.
+    pub model: Option<String>,
+    /// Tokens: input, cache write, cache read, output.
+    pub usage: [u64; 4],
+    /// How many of the tokens written to the cache are kept for an hour.
+    pub cache_hour: u64,
+    /// When, in milliseconds since 1970.
+    pub timestamp: Option<i64>,
 }
 
 /// What is remembered of a file between runs: facts about its session, and what later lines may refer to.
@@ -302,6 +329,10 @@ pub struct FileState {
     pub answers: u64,
     /// Calls of tools.
     pub tool_uses: u64,
+    /// The API message whose tokens were told last, and the tokens; most lines only repeat them.
+    pub counted: Option<(String, [u64; 4], u64)>,
+    /// API messages that no document tells of, so far. (Measured: nearly always the next line does.)
+    pub wordless: VecDeque<Wordless>,
     /// Lines without words, and lines of unknown type, by type.
     pub passed_over: BTreeMap<String, u64>,
     /// Lines of types nobody knew.

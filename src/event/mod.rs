@@ -215,6 +215,8 @@ pub struct Usage {
     pub input: u64,
     /// Input written to the cache.
     pub cache_write: u64,
+    /// How much of that is kept for an hour rather than five minutes.
+    pub cache_hour: u64,
     /// Input read from the cache.
     pub cache_read: u64,
     /// Output.
@@ -339,12 +341,18 @@ fn user(entry: Entry<'_>) -> Body<'_> {
 
 fn assistant(entry: Entry<'_>) -> Body<'_> {
     let message = entry.message;
-    let RawUsage { input, cache_write, cache_read, output, .. } = message.usage;
+    let RawUsage { input, cache_write, cache_read, output, cache_creation, .. } = message.usage;
     Body::Assistant {
         blocks: blocks_of(message.content),
         message: message.id.0,
         model: message.model.0,
-        usage: Usage { input: input.0, cache_write: cache_write.0, cache_read: cache_read.0, output: output.0 },
+        usage: Usage {
+            input: input.0,
+            cache_write: cache_write.0,
+            cache_hour: cache_creation.hour.0.min(cache_write.0),
+            cache_read: cache_read.0,
+            output: output.0,
+        },
         error: entry.api_error.0,
     }
 }

@@ -469,8 +469,14 @@ object! {
         "cache_creation_input_tokens" => cache_write: Count,
         "cache_read_input_tokens" => cache_read: Count,
         "output_tokens" => output: Count,
+        "cache_creation" => cache_creation: RawCacheCreation<'a>,
         "service_tier" => _tier: Str<'a>,
     }
+}
+
+object! {
+    /// How long what was written to the cache is kept there.
+    RawCacheCreation { "ephemeral_1h_input_tokens" => hour: Count }
 }
 
 object! {

@@ -6,6 +6,7 @@
 mod budget;
 mod candidates;
 mod checkpoint;
+mod columns;
 mod correct;
 mod directory;
 mod disk;
@@ -33,6 +34,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::discover::Root;
 use crate::error::{Error, ErrorKind, Problem, Result, kind_of_io};
 pub use checkpoint::{Checkpoint, FileKey, Known};
+pub use columns::{Names, Row, RowAt, Spent};
 pub use correct::{Corrections, Meant};
 use directory::SafeDirectory;
 use disk::make_private_folder;

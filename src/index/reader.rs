@@ -373,7 +373,7 @@ impl Reader {
         })
     }
 
-    fn with_term(&self, term: Term) -> Result<Vec<DocAddress>> {
+    pub(super) fn with_term(&self, term: Term) -> Result<Vec<DocAddress>> {
         self.guarded(|| {
             let mut found: Vec<DocAddress> =
                 self.searcher.search(&*exact(term), &DocSetCollector)?.into_iter().collect();
@@ -386,7 +386,11 @@ impl Reader {
         addresses.iter().map(|address| self.document(*address)).collect()
     }
 
-    fn document(&self, address: DocAddress) -> Result<Document> {
+    pub(super) fn checkpoint_at(&self, address: DocAddress) -> Result<Checkpoint> {
+        self.stored(address).and_then(|stored| schema::checkpoint_of(&self.schema, &stored))
+    }
+
+    pub(super) fn document(&self, address: DocAddress) -> Result<Document> {
         self.stored(address).and_then(|stored| schema::document_of(&self.schema, &stored))
     }
 

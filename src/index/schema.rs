@@ -17,7 +17,7 @@ use super::checkpoint::{Checkpoint, FileKey};
 use super::tokenizer::WORDS;
 use crate::analysis::ANALYSIS_VERSION;
 use crate::discover::SourceKind;
-use crate::document::{Document, Kind, Role};
+use crate::document::{Document, Kind, Role, edits_files};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The number of the index format; an older program refuses a newer index.
@@ -40,10 +40,15 @@ pub(super) const MAIN_FILE: &str = "main";
 pub(super) const ERROR: &str = "error";
 /// The flag of what a subagent said or was told.
 pub(super) const AGENT: &str = "agent";
+/// The flag of the checkpoint of a file with messages that no document tells of.
+pub(super) const WORDLESS: &str = "wordless";
 /// What stands in place of a fingerprint for a file that is gone.
 pub(super) const GONE: u64 = 1;
 /// What stands in place of a fingerprint for a file that is to be left alone.
 pub(super) const FORGOTTEN: u64 = 2;
+
+/// The columns of tokens: those of [`Document::usage`], then how much of the cache is kept for an hour.
+pub(super) const TOKENS: [&str; 5] = ["input", "cache_write", "cache_read", "output", "cache_hour"];
 
 /// The fields, by name.
 #[derive(Clone, Copy, Debug)]
@@ -60,8 +65,14 @@ pub(super) struct Fields {
     pub(super) twin: Field,
     /// Of a title: the message that tells whose it is.
     pub(super) leaf: Field,
-    /// Role, kind, whether it is an echo, and what it does to files, packed; see [`class_of`].
+    /// Role, kind, what it does to files, whether it is an echo, fails or goes on with another, packed; see [`class_of`].
     pub(super) class: Field,
+    /// Fingerprint of the API message, where the document tells what that cost.
+    pub(super) message: Field,
+    /// Tokens of that message.
+    pub(super) tokens: [Field; TOKENS.len()],
+    /// Fingerprint of the file that a tool call changes.
+    pub(super) edited: Field,
     /// Milliseconds since 1970.
     pub(super) time: Field,
     /// The line in its file, to put the documents of a file in order.
@@ -105,6 +116,9 @@ pub(super) fn schema() -> (Schema, Fields) {
         twin: builder.add_u64_field("twin", FAST),
         leaf: builder.add_u64_field("leaf", FAST),
         class: builder.add_u64_field("class", FAST),
+        message: builder.add_u64_field("message", FAST),
+        tokens: TOKENS.map(|name| builder.add_u64_field(name, FAST)),
+        edited: builder.add_u64_field("edited", FAST),
         time: builder.add_i64_field("time", FAST),
         line: builder.add_u64_field("line", FAST),
         stat: builder.add_u64_field("stat", FAST),
@@ -114,10 +128,10 @@ pub(super) fn schema() -> (Schema, Fields) {
         via: name_field(&mut builder, "via"),
         role: name_field(&mut builder, "role"),
         kind: name_field(&mut builder, "kind"),
-        tool: name_field(&mut builder, "tool"),
-        model: name_field(&mut builder, "model"),
+        tool: builder.add_text_field("tool", name_options().set_fast("raw")),
+        model: builder.add_text_field("model", name_options().set_fast("raw")),
         branch: name_field(&mut builder, "branch"),
-        project: name_field(&mut builder, "project"),
+        project: builder.add_text_field("project", name_options().set_fast("raw")),
         cwd: name_field(&mut builder, "cwd"),
         flag: name_field(&mut builder, "flag"),
         file: name_field(&mut builder, "file"),
@@ -228,7 +242,7 @@ impl Fields {
         let mut put = |field, leaf| values.push((field, leaf));
         put(self.source, Leaf::Shared(key.text()));
         put(self.group, Leaf::Unsigned(group_of(key, &document)));
-        put(self.class, Leaf::Unsigned(class_of(document.role, document.kind, document.echo) | more_bits(&document)));
+        put(self.class, Leaf::Unsigned(class_of(&document)));
         put(self.session, Leaf::Text(capped(&document.session)));
         put(self.session_key, Leaf::Unsigned(session_key(&document.session)));
         put(self.role, Leaf::Text(document.role.name().to_string()));
@@ -251,6 +265,16 @@ impl Fields {
             && let Some(leaf) = &document.note
         {
             put(self.leaf, Leaf::Unsigned(uuid_group(leaf)));
+        }
+        if let Some([input, write, read, output]) = document.usage {
+            put(self.message, Leaf::Unsigned(message_key(document.message.as_ref().or(document.uuid.as_ref()))));
+            for (field, count) in self.tokens.into_iter().zip([input, write, read, output, document.cache_hour]) {
+                put(field, Leaf::Unsigned(count));
+            }
+        }
+        let edits = document.kind == Kind::ToolUse && document.tool.as_deref().is_some_and(edits_files);
+        if let Some(file) = document.files.first().filter(|_| edits && !document.continued) {
+            put(self.edited, Leaf::Unsigned(xxh3_64(file.as_bytes())));
         }
         if document.error {
             put(self.flag, Leaf::Text(ERROR.to_string()));
@@ -297,12 +321,15 @@ impl Fields {
             (self.session_key, Leaf::Unsigned(session_key(checkpoint.session_id()))),
             (self.group, Leaf::Unsigned(key.number())),
             // No hit ever is a checkpoint; but a column that every document has is read faster.
-            (self.class, Leaf::Unsigned(class_of(Role::Meta, Kind::Unknown, false))),
+            (self.class, Leaf::Unsigned(class_of(&Document { kind: Kind::Unknown, ..Document::default() }))),
             (self.stat, Leaf::Unsigned(checkpoint.stat_key())),
             (self.meta, Leaf::Bytes(serde_json::to_vec(checkpoint).unwrap_or_default())),
         ];
         if checkpoint.source_kind() == SourceKind::Session {
             values.push((self.flag, Leaf::Text(MAIN_FILE.to_string())));
+        }
+        if !checkpoint.state.wordless.is_empty() {
+            values.push((self.flag, Leaf::Text(WORDLESS.to_string())));
         }
         Entry { values, _permit: permit }
     }
@@ -334,19 +361,37 @@ fn damaged(cause: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorKind::Damaged, format!("the index is damaged: {cause}")).hint("run `unspool index --rebuild`")
 }
 
-/// Packs what the ranking needs of each document into one small number.
-pub(super) fn class_of(role: Role, kind: Kind, echo: bool) -> u64 {
+/// Packs what ranking and counting need of each document into one small number.
+pub(super) fn class_of(document: &Document) -> u64 {
     let place = |found: Option<usize>| found.unwrap_or(0) as u64;
-    let role = place(Role::ALL.iter().position(|(one, _)| *one == role));
-    let kind = place(Kind::ALL.iter().position(|(one, _)| *one == kind));
-    (u64::from(echo) << 8) | (role << 5) | kind
+    let role = place(Role::ALL.iter().position(|(one, _)| *one == document.role));
+    let kind = place(Kind::ALL.iter().position(|(one, _)| *one == document.kind));
+    let flags = [
+        (document.echo, ECHO),
+        (document.error, FAILED),
+        (document.continued, CONTINUED),
+        (document.twin.is_some(), TWIN),
+    ];
+    let class = action_bits(document) | (role << 5) | kind;
+    flags.into_iter().filter(|(is_set, _)| *is_set).fold(class, |class, (_, flag)| class | flag)
+}
+
+const ECHO: u64 = 1 << 8;
+/// The flag of a document that reports a failure, in its class.
+pub(super) const FAILED: u64 = 1 << 11;
+/// The flag of a document that goes on with the text of the one before, in its class.
+pub(super) const CONTINUED: u64 = 1 << 12;
+
+/// The fingerprint of an API message.
+pub(super) fn message_key(message: Option<&String>) -> u64 {
+    message.map_or(0, |message| xxh3_64(message.as_bytes()))
 }
 
 /// Unpacks role, kind and echo.
 pub(super) fn from_class(class: u64) -> (Role, Kind, bool) {
     let role = Role::ALL.get(((class >> 5) & 7) as usize).map_or(Role::Meta, |(role, _)| *role);
     let kind = Kind::ALL.get((class & 31) as usize).map_or(Kind::Unknown, |(kind, _)| *kind);
-    (role, kind, class & 256 != 0)
+    (role, kind, class & ECHO != 0)
 }
 
 /// What a call does to the files it names.
@@ -374,15 +419,15 @@ pub(super) fn has_twin(class: u64) -> bool {
     class & TWIN != 0
 }
 
-const TWIN: u64 = 1 << 11;
+const TWIN: u64 = 1 << 13;
 
-fn more_bits(document: &Document) -> u64 {
+fn action_bits(document: &Document) -> u64 {
     let action: u64 = match document.tool.as_deref() {
-        Some("Edit" | "Write" | "MultiEdit" | "NotebookEdit") if document.kind == Kind::ToolUse => 2,
+        Some(tool) if document.kind == Kind::ToolUse && edits_files(tool) => 2,
         Some("Read") if document.kind == Kind::ToolUse => 1,
         _ => 0,
     };
-    action << 9 | if document.twin.is_some() { TWIN } else { 0 }
+    action << 9
 }
 
 /// What documents must share to be one hit.
@@ -451,7 +496,8 @@ mod tests {
     fn classes_come_back() {
         for (role, _) in Role::ALL {
             for (kind, _) in Kind::ALL {
-                assert_eq!(from_class(class_of(role, kind, true)), (role, kind, true));
+                let document = Document { role, kind, echo: true, error: true, ..Document::default() };
+                assert_eq!(from_class(class_of(&document)), (role, kind, true));
             }
         }
     }

@@ -1,6 +1,10 @@
 //! Writes answers for people and for programs, to whatever `Write` it is given; never to stdout by itself.
 
 pub mod history;
+pub mod charts;
+pub mod figures;
 pub mod hits;
 pub mod json;
+pub mod page;
+pub mod stats;
 pub mod text;

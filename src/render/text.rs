@@ -21,6 +21,8 @@ pub struct Screen {
     pub zone: jiff::tz::TimeZone,
     /// The user's home, shown as `~`.
     pub home: Option<String>,
+    /// Whether the terminal can show nothing but ASCII; charts have a stand-in for every block.
+    pub ascii: bool,
 }
 
 pub(super) const TITLE: Style = Style::new().bold();

@@ -25,5 +25,7 @@ mod walk;
 mod crash;
 mod simulate;
 mod controls;
+// Figures, against a slow count over the raw files.
+mod stats;
 // One test for each bug, named after it.
 mod regression;

@@ -43,13 +43,14 @@ pub(crate) struct Config {
     pub(crate) roots: Vec<Root>,
     pub(crate) store: Store,
     pub(crate) color: Color,
+    pub(crate) prices: unspool::stats::Prices,
 }
 
 impl Config {
     pub(crate) fn new(global: &Global) -> anyhow::Result<Self> {
         let roots = roots(&global.root)?;
         let store = Store::new(&data_dir(global.index_dir.as_deref())?, &roots);
-        Ok(Self { roots, store, color: global.color })
+        Ok(Self { roots, store, color: global.color, prices: unspool::stats::Prices::default() })
     }
 
     /// What conditions such as `since:2d` and `file:./x` depend on.
@@ -68,6 +69,7 @@ impl Config {
             now: now(),
             zone: zone(),
             home: home().map(|home| home.to_string_lossy().into_owned()),
+            ascii: is_ascii(),
         }
     }
 }
@@ -145,6 +147,15 @@ fn zone() -> jiff::tz::TimeZone {
         None => local().unwrap_or_else(jiff::tz::TimeZone::system),
         Some(_) => jiff::tz::TimeZone::system(),
     }
+}
+
+/// Whether the locale says, in so many words, that the terminal does not show UTF-8.
+fn is_ascii() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(var);
+    locale.is_some_and(|locale| {
+        let locale = locale.to_string_lossy().to_lowercase();
+        !locale.contains("utf-8") && !locale.contains("utf8")
+    })
 }
 
 /// Columns of the terminal; `COLUMNS` wins, as it does for others.

@@ -8,6 +8,7 @@ mod prune;
 mod recover;
 mod refresh;
 mod search;
+mod stats;
 mod status;
 mod verify;
 
@@ -76,6 +77,7 @@ enum Command {
     File(file::FileArgs),
     Recover(recover::RecoverArgs),
     Index(index::IndexArgs),
+    Stats(stats::StatsArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
     Prune(prune::PruneArgs),
@@ -93,6 +95,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         Command::File(args) => file::run(&config, &args),
         Command::Recover(args) => recover::run(&config, &args),
         Command::Index(args) => index::run(&config, &args),
+        Command::Stats(args) => stats::run(&config, &args),
         Command::Status(args) => status::run(&config, &args),
         Command::Verify(args) => verify::run(&config, &args),
         Command::Prune(args) => prune::run(&config, &args),

@@ -1,0 +1,141 @@
+//! `unspool config`: what holds, where it comes from, and the file it may stand in.
+
+use clap::{Args, Subcommand};
+use unspool::error::{Error, ErrorKind};
+use unspool::untrusted::one_line;
+
+use crate::config::{self, Config, Global};
+use crate::out::{self, Color};
+use crate::settings::{self, KEYS, PRICES, TEMPLATE};
+
+/// Show or change the configuration
+///
+/// Without a command, shows every setting, its value and where that comes from. Options win over environment
+/// variables, those over the file, and the file over what is built in.
+#[derive(Args, Debug)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    command: Option<ConfigCommand>,
+
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Say where the file is, or would be
+    Path,
+    /// Write a file that explains every setting; never over one that is there
+    Init,
+    /// Say what holds for one setting
+    Get {
+        /// roots, index_dir, color or limit
+        key: String,
+    },
+    /// Write one setting to the file, and leave the rest of it as it is
+    Set {
+        /// roots, index_dir, color or limit
+        key: String,
+        /// The value; several folders with commas
+        value: String,
+    },
+}
+
+pub(crate) fn run(global: &Global, args: &ConfigArgs) -> anyhow::Result<u8> {
+    match &args.command {
+        None => show(&Config::new(global)?, args.json)?,
+        Some(ConfigCommand::Path) => {
+            let path = config::file()?;
+            out::print(Color::Auto, |out| writeln!(out, "{}", one_line(&path.to_string_lossy())))?;
+        }
+        Some(ConfigCommand::Init) => init()?,
+        Some(ConfigCommand::Get { key }) => get(&Config::new(global)?, key)?,
+        Some(ConfigCommand::Set { key, value }) => set(key, value)?,
+    }
+    Ok(out::OK)
+}
+
+fn show(config: &Config, json: bool) -> anyhow::Result<()> {
+    let rows: Vec<(&str, String, String)> = KEYS
+        .iter()
+        .map(|(key, _)| {
+            let (value, origin) = config.setting(key);
+            (*key, value, origin)
+        })
+        .collect();
+    let file = config.file.to_string_lossy().into_owned();
+    if json {
+        let setting = |(key, value, origin): &(&str, String, String)| serde_json::json!({"key": key, "value": value, "from": origin});
+        let settings: Vec<_> = rows.iter().map(setting).collect();
+        let object = serde_json::json!({"schema": unspool::render::json::SCHEMA, "type": "config", "file": file,
+            "settings": settings, "prices": config.settings.priced});
+        return out::print(config.color, |out| writeln!(out, "{object}"));
+    }
+    let screen = config.screen();
+    out::print(config.color, |out| {
+        let there = if config.file_is_there() { "" } else { "  (not there; `unspool config init` writes it)" };
+        writeln!(out, "{:<10} {}{there}", "file", screen.path(&config.file))?;
+        let shown = |value: &str| screen.path(std::path::Path::new(value));
+        let width = rows.iter().map(|(_, value, _)| shown(value).chars().count()).max().unwrap_or(0);
+        for (key, value, origin) in &rows {
+            writeln!(out, "{key:<10} {:<width$}  {}", shown(value), one_line(origin))?;
+        }
+        match config.settings.priced.as_slice() {
+            [] => writeln!(out, "{PRICES:<10} {:<width$}  built in", format!("of {}", unspool::stats::PRICES_OF)),
+            own => writeln!(out, "{PRICES:<10} {:<width$}  file, and built in", one_line(&own.join(", "))),
+        }
+    })
+}
+
+fn get(config: &Config, key: &str) -> anyhow::Result<()> {
+    let key = known(key)?;
+    let (value, _) = config.setting(key);
+    out::print(config.color, |out| writeln!(out, "{}", one_line(&value)))
+}
+
+fn init() -> anyhow::Result<()> {
+    let path = config::file()?;
+    if path.try_exists().unwrap_or(true) {
+        return Err(Error::new(ErrorKind::Usage, format!("there is a configuration already: {}", path.display()))
+            .hint("edit it, or change one setting with `unspool config set`")
+            .into());
+    }
+    write(&path, TEMPLATE)?;
+    out::note(&format!("wrote {}", path.display()));
+    Ok(())
+}
+
+fn set(key: &str, value: &str) -> anyhow::Result<()> {
+    let key = known(key)?;
+    let path = config::file()?;
+    let before = match fs_err::read_to_string(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        read => read.map_err(|error| Error::io("read the configuration", &path, error))?,
+    };
+    write(&path, &settings::with_key(&before, &path, key, value)?)?;
+    out::note(&format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// Writes the file whole or not at all.
+fn write(path: &std::path::Path, text: &str) -> anyhow::Result<()> {
+    let failed = |error| Error::io("write the configuration", path, error);
+    if let Some(folder) = path.parent() {
+        fs_err::create_dir_all(folder).map_err(failed)?;
+    }
+    let beside = path.with_extension("toml.new");
+    fs_err::write(&beside, text).map_err(failed)?;
+    fs_err::rename(&beside, path).map_err(failed)?;
+    Ok(())
+}
+
+fn known(key: &str) -> anyhow::Result<&'static str> {
+    let found = KEYS.iter().map(|(known, _)| *known).find(|known| *known == key);
+    if key == PRICES {
+        return Err(Error::new(ErrorKind::Usage, "prices are a table; edit the file")
+            .hint("`unspool config path` names it")
+            .into());
+    }
+    Ok(found.ok_or_else(|| Error::new(ErrorKind::Usage, settings::unknown_key(key, settings::known_keys())))?)
+}

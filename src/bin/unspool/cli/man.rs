@@ -1,0 +1,32 @@
+//! `unspool man`: the manual pages, made from the help texts.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use unspool::error::Error;
+
+use crate::out::{self, Color};
+
+/// Print the manual page, or write all of them to a folder
+///
+/// To read it at once: unspool man | man -l -
+#[derive(Args, Debug)]
+pub(crate) struct ManArgs {
+    /// Write a page for every command to this folder, such as ~/.local/share/man/man1
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn run(command: clap::Command, args: &ManArgs) -> anyhow::Result<u8> {
+    let Some(folder) = &args.out else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page)?;
+        out::print(Color::Never, |out| out.write_all(&page))?;
+        return Ok(out::OK);
+    };
+    let failed = |error| Error::io("write manual pages to", folder, error);
+    fs_err::create_dir_all(folder).map_err(failed)?;
+    clap_mangen::generate_to(command, folder).map_err(failed)?;
+    out::note(&format!("wrote the manual pages to {}", folder.display()));
+    Ok(out::OK)
+}

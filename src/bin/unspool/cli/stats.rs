@@ -1,0 +1,116 @@
+//! `unspool stats`: where time and tokens went.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use unspool::error::{Error, ErrorKind};
+use unspool::render;
+use unspool::stats::{self, By, Request, Stats};
+
+use super::filter::FilterArgs;
+use super::refresh;
+use crate::config::Config;
+use crate::out;
+
+/// Show where time and tokens went
+///
+/// Tokens and estimated cost, prompts and responses, tools, models, projects, and when you work. An API message counts
+/// once, however many lines and files repeat it. Costs are by the API's price list; `[prices]` in the configuration
+/// adds to it.
+#[derive(Args, Debug)]
+pub(crate) struct StatsArgs {
+    /// One row for each: day, week, month, project, session, model, tool, hour, weekday
+    #[arg(long, value_name = "WHAT", value_parser = parse_by)]
+    by: Option<By>,
+
+    /// Show at most N rows: the latest days, the dearest projects
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 30)]
+    limit: usize,
+
+    /// One JSON object, with everything unless --by names one grouping
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["csv", "html"])]
+    json: bool,
+
+    /// Comma-separated values, by day unless --by says otherwise
+    #[arg(long, help_heading = "Output", conflicts_with = "html")]
+    csv: bool,
+
+    /// One page of HTML with charts, which loads nothing from anywhere
+    #[arg(long, help_heading = "Output")]
+    html: bool,
+
+    /// Write to this file instead of standard output
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Answer from the index as it is, without looking for new messages first
+    #[arg(long)]
+    no_refresh: bool,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+fn parse_by(text: &str) -> Result<By, String> {
+    let known = By::ALL.iter().find(|(_, name)| *name == text.trim_end_matches('s'));
+    known
+        .map(|(by, _)| *by)
+        .ok_or_else(|| format!("say one of {}", By::ALL.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ")))
+}
+
+pub(crate) fn run(config: &Config, args: &StatsArgs) -> anyhow::Result<u8> {
+    if args.html && args.output.is_none() && out::is_terminal() {
+        return Err(Error::new(ErrorKind::Usage, "a page of HTML is nothing to read on a terminal")
+            .hint("say where it goes: `unspool stats --html -o stats.html`")
+            .into());
+    }
+    let fresh = refresh::open(config, !args.no_refresh)?;
+    let screen = config.screen();
+    let mut filter = args.filter.filter(config)?;
+    // What is counted counts, also what is just being said.
+    filter.without_session = None;
+    for unknown in fresh.reader.unknown_names(&filter)? {
+        let nearest = match unknown.nearest.is_empty() {
+            true => String::new(),
+            false => format!("; known are {}", unknown.nearest.join(", ")),
+        };
+        out::note(&format!("there is no {} like {:?}{nearest}", unknown.field, unknown.wanted));
+    }
+    let request = Request { filter, zone: screen.zone.clone(), prices: config.prices.clone() };
+    if request.asks_pieces() {
+        out::note("tokens are told of whole messages, so with this filter they are left out");
+    }
+    let stats = stats::stats(&fresh.reader, &request)?;
+    if stats.total.is_empty() && !args.json {
+        out::note("nothing to count: the index holds no messages that match");
+        return Ok(out::NOTHING);
+    }
+    match &args.output {
+        None => out::print(config.color, |out| write(config, args, &stats, out))?,
+        Some(path) => {
+            let mut bytes = Vec::new();
+            write(config, args, &stats, &mut anstream::StripStream::new(&mut bytes))
+                .context("cannot lay out the figures")?;
+            fs_err::write(path, bytes).map_err(|error| Error::io("write", path, error))?;
+            out::note(&format!("wrote {}", path.display()));
+        }
+    }
+    Ok(out::OK)
+}
+
+fn write(config: &Config, args: &StatsArgs, stats: &Stats, out: &mut dyn Write) -> std::io::Result<()> {
+    let screen = config.screen();
+    if args.json {
+        render::figures::json(out, stats, args.by)
+    } else if args.csv {
+        render::figures::csv(out, stats, args.by.unwrap_or(By::Day))
+    } else if args.html {
+        render::page::html(out, stats, &screen)
+    } else if let Some(by) = args.by {
+        screen.groups(out, stats, by, args.limit.max(1))
+    } else {
+        screen.stats(out, stats)
+    }
+}
