@@ -100,7 +100,7 @@ impl Reader {
         for part in &chunk.terms {
             match corrections.of(part) {
                 Some(others) => {
-                    clauses.extend(others.iter().map(|other| boosted(term(body, &other.term), other.weight)))
+                    clauses.extend(others.iter().map(|other| boosted(term(body, &other.term), other.weight)));
                 }
                 None => clauses.push(term(body, part)),
             }

@@ -113,7 +113,7 @@ fn calendar(stats: &Stats) -> String {
         let _ = write!(cells, "<text x=\"0\" y=\"{}\">{name}</text>", 28 + place * 14);
     }
     format!(
-        "<h2>Responses a day</h2>\n<div class=\"scroll\"><svg viewBox=\"0 0 776 118\" role=\"img\" aria-label=\"Calendar of responses\">{cells}</svg></div>\n"
+        "<h2>Responses a day</h2>\n<div class=\"scroll\"><svg viewBox=\"0 0 800 118\" role=\"img\" aria-label=\"Calendar of responses\">{cells}</svg></div>\n"
     )
 }
 

@@ -27,5 +27,9 @@ mod simulate;
 mod controls;
 // Figures, against a slow count over the raw files.
 mod stats;
+// The configuration file.
+mod config;
+// Help, manual pages and completions.
+mod docs;
 // One test for each bug, named after it.
 mod regression;

@@ -163,6 +163,39 @@ fn days_and_hours_are_those_of_the_zone() {
 }
 
 #[test]
+fn filters_narrow_the_figures_down() {
+    let env = Env::new();
+    let read = r#"{"type":"tool_use","id":"t1","name":"Read","input":{"file_path":"a.rs"}}"#;
+    let one = [
+        user_line(&session(1), 1, "go"),
+        answer(2, "msg_a", [1, 0, 0, 1], TEXT),
+        answer(3, "msg_b", [10, 0, 0, 1], read),
+    ];
+    let two = [answer(4, "msg_c", [100, 0, 0, 1], TEXT), answer(5, "msg_d", [1000, 0, 0, 1], SILENT)];
+    env.write(format!("-home-u-x/{}.jsonl", session(1)), one.concat());
+    let two =
+        two.concat().replace("/home/u/x", "/home/u/y").replace("opus-4-6", "sonnet-4-6").replace("10-01T", "10-02T");
+    env.write(format!("-home-u-y/{}.jsonl", session(2)), two);
+    env.index();
+    let input = |args: &[&str]| tokens(&stats(&env, args))[0];
+    assert_eq!(input(&[]), 1111);
+    assert_eq!(input(&["--project", "x"]), 11);
+    assert_eq!(input(&["--project", "/home/u/y"]), 1100);
+    assert_eq!(input(&["--model", "sonnet"]), 1100);
+    assert_eq!(input(&["--session", &session(2)]), 1100);
+    assert_eq!(input(&["--since", "2026-10-02"]), 1100);
+    assert_eq!(input(&["--until", "2026-10-01"]), 11);
+    assert_eq!(input(&["--no-agents"]), 1111);
+    let ran = env.run(&["stats", "--no-refresh", "--json", "--tool", "Read"]);
+    let found: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!((&found["tool_calls"], tokens(&found)), (&1.into(), [0; 4]));
+    assert_eq!(ran.stderr, "unspool: tokens are told of whole messages, so with this filter they are left out\n");
+    let ran = env.run(&["stats", "--no-refresh", "--project", "zebra"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("there is no project like \"zebra\""), "{}", ran.stderr);
+}
+
+#[test]
 fn turns_last_from_the_prompt_to_the_last_answer() {
     let env = Env::new();
     let lines = [

@@ -11,7 +11,8 @@ use unspool::index::Store;
 use unspool::query::Surroundings;
 use unspool::render::text::Screen;
 
-use crate::out::Color;
+use crate::out::{self, Color};
+use crate::settings::Settings;
 
 /// Options of every command.
 #[derive(Args, Clone, Debug)]
@@ -24,17 +25,9 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "DIR", help_heading = "Where")]
     pub(crate) index_dir: Option<PathBuf>,
 
-    /// When to use colours
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        default_value_t,
-        value_name = "WHEN",
-        hide_possible_values = true,
-        help_heading = "Output"
-    )]
-    pub(crate) color: Color,
+    /// When to use colours: auto, always, never
+    #[arg(long, global = true, value_enum, value_name = "WHEN", hide_possible_values = true, help_heading = "Output")]
+    pub(crate) color: Option<Color>,
 }
 
 /// All that a command needs to know of its surroundings.
@@ -43,14 +36,60 @@ pub(crate) struct Config {
     pub(crate) roots: Vec<Root>,
     pub(crate) store: Store,
     pub(crate) color: Color,
-    pub(crate) prices: unspool::stats::Prices,
+    /// What shows long answers on a terminal.
+    pub(crate) pager: String,
+    /// How many sessions a search shows, unless it is told.
+    pub(crate) limit: usize,
+    /// The configuration file, whether it is there or not.
+    pub(crate) file: PathBuf,
+    /// What that says.
+    pub(crate) settings: Settings,
+    /// Where roots, index folder, colour, pager and limit come from.
+    origins: [&'static str; 5],
+    data_dir: PathBuf,
 }
+
+const FLAG: &str = "option";
+const FILE: &str = "file";
+const BUILT_IN: &str = "built in";
+/// How many sessions a search shows.
+const LIMIT: usize = 10;
 
 impl Config {
     pub(crate) fn new(global: &Global) -> anyhow::Result<Self> {
-        let roots = roots(&global.root)?;
-        let store = Store::new(&data_dir(global.index_dir.as_deref())?, &roots);
-        Ok(Self { roots, store, color: global.color, prices: unspool::stats::Prices::default() })
+        let file = file()?;
+        let settings = Settings::load(&file, home().as_deref())?;
+        settings.warnings.iter().for_each(|warning| out::note(&format!("{}: {warning}", file.display())));
+        let (roots, roots_from) = roots(&global.root, &settings)?;
+        let (data_dir, dir_from) = data_dir(global.index_dir.as_deref(), &settings)?;
+        let (color, color_from) = color(global.color, &settings);
+        let limit = settings.limit.unwrap_or(LIMIT);
+        let limit_from = if settings.limit.is_some() { FILE } else { BUILT_IN };
+        let store = Store::new(&data_dir, &roots);
+        let (pager, pager_from) = pager(&settings);
+        let origins = [roots_from, dir_from, color_from, pager_from, limit_from];
+        Ok(Self { roots, store, color, pager, limit, file, settings, origins, data_dir })
+    }
+
+    /// The value of a setting, and where it comes from.
+    pub(crate) fn setting(&self, key: &str) -> (String, String) {
+        let [roots, dir, color, pager, limit] = self.origins;
+        let paths = |roots: &[Root]| {
+            roots.iter().map(|root| root.path.to_string_lossy().into_owned()).collect::<Vec<_>>().join(", ")
+        };
+        let (value, from) = match key {
+            "roots" => (paths(&self.roots), roots),
+            "index_dir" => (self.data_dir.to_string_lossy().into_owned(), dir),
+            "color" => (self.color.name().to_string(), color),
+            "pager" => (self.pager.clone(), pager),
+            _ => (self.limit.to_string(), limit),
+        };
+        (value, from.to_string())
+    }
+
+    /// Whether there is a configuration file.
+    pub(crate) fn file_is_there(&self) -> bool {
+        self.file.try_exists().unwrap_or(false)
     }
 
     /// What conditions such as `since:2d` and `file:./x` depend on.
@@ -74,42 +113,77 @@ impl Config {
     }
 }
 
-/// The roots by `--root`, else `UNSPOOL_ROOTS`, else `CLAUDE_CONFIG_DIR`, else the usual places.
-fn roots(given: &[PathBuf]) -> anyhow::Result<Vec<Root>> {
+/// The configuration file: `UNSPOOL_CONFIG`, else `unspool/config.toml` in the system's folder for such files.
+pub(crate) fn file() -> anyhow::Result<PathBuf> {
+    if let Some(file) = var("UNSPOOL_CONFIG") {
+        return Ok(std::path::absolute(file)?);
+    }
+    if let Some(dir) = var("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
+        return Ok(dir.join("unspool/config.toml"));
+    }
+    let dirs = directories::ProjectDirs::from("dev", "unspool", "unspool").filter(|_| home().is_some());
+    // Without a home there is no file; whatever needs one will say so.
+    Ok(dirs.map_or_else(PathBuf::new, |dirs| dirs.config_dir().join("config.toml")))
+}
+
+/// Colours by `--color`, else by what the environment says about them, else by the file.
+fn color(given: Option<Color>, settings: &Settings) -> (Color, &'static str) {
+    let variable = ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR"].into_iter().find(|name| var(name).is_some());
+    match (given, variable, settings.color) {
+        (Some(color), ..) => (color, FLAG),
+        (None, Some(name), _) => (Color::Auto, name),
+        (None, None, Some(color)) => (color, FILE),
+        (None, None, None) => (Color::Auto, BUILT_IN),
+    }
+}
+
+/// The pager by `UNSPOOL_PAGER`, else the file, else `PAGER`.
+fn pager(settings: &Settings) -> (String, &'static str) {
+    let variable = |name| var(name).map(|pager| (pager.to_string_lossy().into_owned(), name));
+    variable("UNSPOOL_PAGER")
+        .or_else(|| settings.pager.clone().map(|pager| (pager, FILE)))
+        .or_else(|| variable("PAGER"))
+        .unwrap_or_else(|| (crate::pager::DEFAULT.to_string(), BUILT_IN))
+}
+
+/// The roots by `--root`, else `UNSPOOL_ROOTS`, else the file, else `CLAUDE_CONFIG_DIR`, else the usual places.
+fn roots(given: &[PathBuf], settings: &Settings) -> anyhow::Result<(Vec<Root>, &'static str)> {
     let named = |paths: Vec<PathBuf>| paths.into_iter().map(|path| (path, true)).collect::<Vec<_>>();
-    let found = if !given.is_empty() {
-        named(given.to_vec())
+    let (found, from) = if !given.is_empty() {
+        (named(given.to_vec()), FLAG)
     } else if let Some(list) = var("UNSPOOL_ROOTS") {
-        named(std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect())
+        let paths = std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect();
+        (named(paths), "UNSPOOL_ROOTS")
+    } else if let Some(paths) = settings.roots.clone().filter(|paths| !paths.is_empty()) {
+        (named(paths), FILE)
     } else if let Some(list) = var("CLAUDE_CONFIG_DIR") {
-        named(
-            list.to_string_lossy()
-                .split(',')
-                .map(|path| PathBuf::from(path.trim()))
-                .filter(|path| !path.as_os_str().is_empty())
-                .collect(),
-        )
+        let list = list.to_string_lossy();
+        let paths = list.split(',').map(|path| PathBuf::from(path.trim()));
+        (named(paths.filter(|path| !path.as_os_str().is_empty()).collect()), "CLAUDE_CONFIG_DIR")
     } else {
         let home = home().ok_or_else(|| no_home("--root or CLAUDE_CONFIG_DIR"))?;
-        vec![(home.join(".claude"), false), (home.join(".config/claude"), false)]
+        (vec![(home.join(".claude"), false), (home.join(".config/claude"), false)], BUILT_IN)
     };
     let mut roots = BTreeSet::new();
     for (path, required) in found {
         roots.insert(Root { path: std::path::absolute(path)?, required });
     }
-    Ok(roots.into_iter().collect())
+    Ok((roots.into_iter().collect(), from))
 }
 
-fn data_dir(given: Option<&Path>) -> anyhow::Result<PathBuf> {
-    if let Some(dir) = given.map(Path::to_path_buf).or_else(|| var("UNSPOOL_INDEX_DIR").map(PathBuf::from)) {
-        return Ok(std::path::absolute(dir)?);
+fn data_dir(given: Option<&Path>, settings: &Settings) -> anyhow::Result<(PathBuf, &'static str)> {
+    let named = given.map(|dir| (dir.to_path_buf(), FLAG));
+    let named = named.or_else(|| var("UNSPOOL_INDEX_DIR").map(|dir| (dir.into(), "UNSPOOL_INDEX_DIR")));
+    if let Some((dir, from)) = named.or_else(|| settings.index_dir.clone().map(|dir| (dir, FILE))) {
+        return Ok((std::path::absolute(dir)?, from));
     }
     // The XDG variable counts on every system; a relative one counts on none, as its standard says.
     if let Some(dir) = var("XDG_DATA_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
-        return Ok(dir.join("unspool"));
+        return Ok((dir.join("unspool"), "XDG_DATA_HOME"));
     }
     let dirs = directories::ProjectDirs::from("dev", "unspool", "unspool").filter(|_| home().is_some());
-    Ok(dirs.ok_or_else(|| no_home("--index-dir or UNSPOOL_INDEX_DIR"))?.data_local_dir().to_path_buf())
+    let dirs = dirs.ok_or_else(|| no_home("--index-dir or UNSPOOL_INDEX_DIR"))?;
+    Ok((dirs.data_local_dir().to_path_buf(), BUILT_IN))
 }
 
 fn no_home(instead: &str) -> Error {

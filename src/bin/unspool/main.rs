@@ -5,6 +5,7 @@ mod config;
 mod out;
 mod pager;
 mod progress;
+mod settings;
 mod signals;
 
 use std::process::ExitCode;

@@ -37,6 +37,17 @@ pub(crate) enum Color {
     Never,
 }
 
+impl Color {
+    /// The word users know it by.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Always => "always",
+            Self::Never => "never",
+        }
+    }
+}
+
 /// Writes to stdout through a buffer, with or without colours. A reader that has gone away is no failure.
 pub(crate) fn print(color: Color, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     write_all(&rendered(color, write)?)

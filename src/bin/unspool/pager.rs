@@ -5,21 +5,21 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::out;
 
 /// What shows long answers unless the user says otherwise: stops only if the answer does not fit the screen.
-const DEFAULT: &str = "less -FRX";
+pub(crate) const DEFAULT: &str = "less -FRX";
 
 /// Writes to the pager if a person is looking, else as [`out::print`] does. A pager that is left early, or that
 /// cannot be started, is no failure.
 pub(crate) fn print(config: &Config, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
-    let pager = config::var("PAGER").map_or_else(|| DEFAULT.into(), |pager| pager.to_string_lossy().into_owned());
+    let pager = &config.pager;
     if !out::is_terminal() || pager.trim() == "cat" {
         return out::print(config.color, write);
     }
     let text = out::rendered(config.color, write)?;
-    let Ok(mut child) = command(&pager).stdin(Stdio::piped()).spawn() else {
+    let Ok(mut child) = command(pager).stdin(Stdio::piped()).spawn() else {
         return out::write_all(&text);
     };
     // While the pager has the terminal, an interrupt is for it alone.
@@ -39,7 +39,7 @@ pub(crate) fn print(config: &Config, write: impl FnOnce(&mut dyn Write) -> io::R
     }
 }
 
-/// `PAGER` may hold options, so a shell reads it.
+/// The setting may hold options, so a shell reads it.
 fn command(pager: &str) -> Command {
     let (shell, option) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
     let mut command = Command::new(shell);

@@ -8,13 +8,14 @@ use toml_edit::{Document, Item, Table};
 use unspool::error::{Error, ErrorKind, Result};
 use unspool::stats::{Price, Prices};
 
-use crate::out::{self, Color};
+use crate::out::Color;
 
 /// Every key, with what it is for. The order is that of the template and of `unspool config`.
-pub(crate) const KEYS: [(&str, &str); 4] = [
+pub(crate) const KEYS: [(&str, &str); 5] = [
     ("roots", "folders to look for sessions in, instead of ~/.claude; --root and UNSPOOL_ROOTS win"),
     ("index_dir", "where the index is kept; --index-dir and UNSPOOL_INDEX_DIR win"),
     ("color", "when to use colours: auto, always, never; --color and NO_COLOR win"),
+    ("pager", "what shows long answers on a terminal; UNSPOOL_PAGER wins, PAGER counts after it"),
     ("limit", "how many sessions a search shows; -n wins"),
 ];
 /// The table of prices.
@@ -31,6 +32,7 @@ pub(crate) struct Settings {
     pub(crate) roots: Option<Vec<PathBuf>>,
     pub(crate) index_dir: Option<PathBuf>,
     pub(crate) color: Option<Color>,
+    pub(crate) pager: Option<String>,
     pub(crate) limit: Option<usize>,
     pub(crate) prices: Prices,
     /// The models whose price the file sets.
@@ -76,6 +78,7 @@ impl Settings {
                 }
                 "index_dir" => settings.index_dir = Some(place(text_of(item, "a folder")?)),
                 "color" => settings.color = Some(color_of(item)?),
+                "pager" => settings.pager = Some(text_of(item, "a command")?.to_string()),
                 "limit" => settings.limit = Some(count_of(item)?),
                 PRICES => settings.read_prices(item)?,
                 unknown => settings.warnings.push(unknown_key(unknown, known_keys())),
@@ -200,11 +203,10 @@ fn broken(path: &Path, text: &str, fault: &Fault) -> Error {
     let line = text[..start].matches('\n').count() + 1;
     let column = text[from..start].chars().count() + 1;
     let shown = text[from..].lines().next().unwrap_or_default();
-    let marks =
-        text[start..text.floor_char_boundary(span.end.min(from + shown.len()).max(start))].chars().count().max(1);
-    let gutter = " ".repeat(line.to_string().len());
-    out::quote(&format!("{line} | {shown}\n{gutter} | {}{}", " ".repeat(column - 1), "^".repeat(marks)));
-    usage(format!("{name}, line {line}, column {column}: {}", fault.what)).hint(hint)
+    let end = text.floor_char_boundary(span.end.min(from + shown.len()).max(start));
+    usage(format!("{name}, line {line}, column {column}: {}", fault.what))
+        .about(shown, (start - from).min(shown.len())..(end - from).min(shown.len()))
+        .hint(hint)
 }
 
 /// A file that anybody can write to is not to be believed.

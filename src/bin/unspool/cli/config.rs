@@ -30,12 +30,12 @@ enum ConfigCommand {
     Init,
     /// Say what holds for one setting
     Get {
-        /// roots, index_dir, color or limit
+        /// roots, index_dir, color, pager or limit
         key: String,
     },
     /// Write one setting to the file, and leave the rest of it as it is
     Set {
-        /// roots, index_dir, color or limit
+        /// roots, index_dir, color, pager or limit
         key: String,
         /// The value; several folders with commas
         value: String,
@@ -76,7 +76,8 @@ fn show(config: &Config, json: bool) -> anyhow::Result<()> {
     out::print(config.color, |out| {
         let there = if config.file_is_there() { "" } else { "  (not there; `unspool config init` writes it)" };
         writeln!(out, "{:<10} {}{there}", "file", screen.path(&config.file))?;
-        let shown = |value: &str| screen.path(std::path::Path::new(value));
+        let short = |path: &str| screen.path(std::path::Path::new(path));
+        let shown = |value: &str| value.split(", ").map(short).collect::<Vec<_>>().join(", ");
         let width = rows.iter().map(|(_, value, _)| shown(value).chars().count()).max().unwrap_or(0);
         for (key, value, origin) in &rows {
             writeln!(out, "{key:<10} {:<width$}  {}", shown(value), one_line(origin))?;

@@ -3,7 +3,8 @@
 use clap::Args;
 use unspool::error::{Error, ErrorKind};
 
-use crate::out::{self, Color};
+use crate::config::{Config, Global};
+use crate::{out, pager};
 
 /// The topics: name, what it is about, text.
 pub(crate) const TOPICS: [(&str, &str, &str); 3] = [
@@ -20,21 +21,27 @@ pub(crate) struct HelpArgs {
     about: Vec<String>,
 }
 
-pub(crate) fn run(mut command: clap::Command, color: Color, args: &HelpArgs) -> anyhow::Result<u8> {
+pub(crate) fn run(command: clap::Command, global: &Global, args: &HelpArgs) -> anyhow::Result<u8> {
     if let [topic] = args.about.as_slice()
         && let Some((.., text)) = TOPICS.iter().find(|(name, ..)| name == topic)
     {
-        out::print(color, |out| out.write_all(text.as_bytes()))?;
-        return Ok(out::OK);
+        return show(global, text).map(|()| out::OK);
     }
-    command.build();
-    let mut found = &mut command;
-    for name in &args.about {
-        found = found.find_subcommand_mut(name).ok_or_else(|| unknown(name))?;
+    let words = std::iter::once("unspool").chain(args.about.iter().map(String::as_str)).chain(["--help"]);
+    match command.try_get_matches_from(words) {
+        Err(help) if help.kind() == clap::error::ErrorKind::DisplayHelp => {
+            show(global, &help.render().ansi().to_string()).map(|()| out::OK)
+        }
+        _ => Err(unknown(&args.about.join(" ")).into()),
     }
-    let help = found.render_long_help();
-    out::print(color, |out| write!(out, "{}", help.ansi()))?;
-    Ok(out::OK)
+}
+
+/// Help must be had also where the configuration is broken or there is no home.
+fn show(global: &Global, text: &str) -> anyhow::Result<()> {
+    match Config::new(global) {
+        Ok(config) => pager::print(&config, |out| out.write_all(text.as_bytes())),
+        Err(_) => out::print(global.color.unwrap_or_default(), |out| out.write_all(text.as_bytes())),
+    }
 }
 
 fn unknown(name: &str) -> Error {

@@ -1,9 +1,13 @@
 //! The commands: one file each, and the match that picks one.
 
+mod completions;
+mod config;
 mod file;
 mod filter;
 mod forget;
+mod help;
 mod index;
+mod man;
 mod prune;
 mod recover;
 mod refresh;
@@ -32,26 +36,33 @@ use crate::out;
     version,
     propagate_version = true,
     subcommand_required = true,
+    disable_help_subcommand = true,
     arg_required_else_help = true
 )]
 #[command(after_help = "Examples:
   unspool oauth retry              find sessions about it (short for `unspool search …`)
   unspool search -F 'error[E0603]' find text just as it is
   unspool search --json token.rs   one JSON object a hit, for programs
+  unspool stats --by project       where tokens and money went
   unspool index                    bring the index up to date (search does so by itself)
 
+More help: unspool help query, unspool help environment, unspool help exit-codes
 Exit codes: 0 found or done, 1 nothing found, 2 wrong usage or failure, 3 done with problems,
   4 index unusable, 5 busy, 6 no space or no permission, 130 interrupted")]
 #[command(after_long_help = "Examples:
   unspool oauth retry              find sessions about it (short for `unspool search …`)
   unspool search -F 'error[E0603]' find text just as it is
   unspool search --json token.rs   one JSON object a hit, for programs
+  unspool stats --by project       where tokens and money went
   unspool index                    bring the index up to date (search does so by itself)
+
+More help: unspool help query, unspool help environment, unspool help exit-codes
 
 Environment:
   UNSPOOL_ROOTS      folders to look in, as in PATH; --root wins
   CLAUDE_CONFIG_DIR  Claude Code's own setting, several with commas; counts after UNSPOOL_ROOTS
   UNSPOOL_INDEX_DIR  where the index is kept; --index-dir wins
+  UNSPOOL_CONFIG     the configuration file; `unspool config` shows what holds
   NO_COLOR, CLICOLOR, CLICOLOR_FORCE, COLUMNS  as everywhere
 
 Files:
@@ -84,11 +95,23 @@ enum Command {
     Forget(forget::ForgetArgs),
     /// Print the JSON Schema of what search --json prints
     Schema,
+    Config(config::ConfigArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+    Help(help::HelpArgs),
 }
 
 /// Parses the command line and runs the command.
 pub(crate) fn run() -> anyhow::Result<u8> {
     let cli = Cli::parse_from(with_search(std::env::args_os().collect()));
+    match &cli.command {
+        // What must work whatever the configuration and the surroundings are like.
+        Command::Config(args) => return config::run(&cli.global, args),
+        Command::Completions(args) => return completions::run(Cli::command(), args),
+        Command::Man(args) => return man::run(Cli::command(), args),
+        Command::Help(args) => return help::run(Cli::command(), &cli.global, args),
+        _ => {}
+    }
     let config = Config::new(&cli.global)?;
     match cli.command {
         Command::Search(args) => search::run(&config, &args),
@@ -104,6 +127,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
             out::print(config.color, |out| out.write_all(json::SEARCH_SCHEMA.as_bytes()))?;
             Ok(out::OK)
         }
+        Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Help(_) => Ok(crate::out::OK),
     }
 }
 
@@ -124,7 +148,7 @@ fn with_search(mut args: Vec<OsString>) -> Vec<OsString> {
                 at += 1;
             }
             word => {
-                let is_command = word == "help" || command.get_subcommands().any(|known| known.get_name() == word);
+                let is_command = command.get_subcommands().any(|known| known.get_name() == word);
                 if !is_command {
                     args.insert(at, "search".into());
                 }

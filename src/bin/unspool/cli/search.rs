@@ -43,8 +43,10 @@ pub(crate) struct SearchArgs {
     ignore_case: bool,
 
     /// Show the best N sessions, or with --messages the best N messages
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
-    limit: usize,
+    ///
+    /// 10, unless the configuration says otherwise.
+    #[arg(long, short = 'n', value_name = "N")]
+    limit: Option<usize>,
 
     /// Show at most N hits of each session
     #[arg(long, short = 'm', value_name = "N")]
@@ -221,7 +223,7 @@ fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
         },
         query,
         filter,
-        limit: args.limit.clamp(1, LIMIT_CAP),
+        limit: args.limit.unwrap_or(config.limit).clamp(1, LIMIT_CAP),
         per_session: args.max_count.unwrap_or(PER_SESSION).clamp(1, LIMIT_CAP),
         flat: args.messages,
         around: around(&args.shown),

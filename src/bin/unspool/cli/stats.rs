@@ -78,7 +78,7 @@ pub(crate) fn run(config: &Config, args: &StatsArgs) -> anyhow::Result<u8> {
         };
         out::note(&format!("there is no {} like {:?}{nearest}", unknown.field, unknown.wanted));
     }
-    let request = Request { filter, zone: screen.zone.clone(), prices: config.prices.clone() };
+    let request = Request { filter, zone: screen.zone.clone(), prices: config.settings.prices.clone() };
     if request.asks_pieces() {
         out::note("tokens are told of whole messages, so with this filter they are left out");
     }
