@@ -84,6 +84,11 @@ impl Store {
         format!("-{}", self.roots_key)
     }
 
+    /// A file beside the index, for what front ends want to keep of it.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.data_dir.join(format!(".unspool-{}.{name}", self.roots_key))
+    }
+
     /// Opens the index for reading; none if there is none yet. Writes nothing.
     pub fn read(&self) -> Result<Option<Reader>> {
         let path = self.directory();

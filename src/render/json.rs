@@ -288,7 +288,7 @@ pub fn report(out: &mut dyn Write, report: &Report, seconds: f64) -> io::Result<
 }
 
 #[derive(Serialize)]
-struct StatusLine {
+struct StatusLine<'a> {
     schema: u32,
     r#type: &'static str,
     index: String,
@@ -303,10 +303,17 @@ struct StatusLine {
     behind: Behind,
     unknown_lines: u64,
     problems: Vec<ProblemPart>,
+    #[serde(flatten)]
+    more: &'a serde_json::Map<String, serde_json::Value>,
 }
 
-/// Writes how an index is.
-pub fn status(out: &mut dyn Write, index: &std::path::Path, status: &Status) -> io::Result<()> {
+/// Writes how an index is, and what more a front end knows.
+pub fn status(
+    out: &mut dyn Write,
+    index: &std::path::Path,
+    status: &Status,
+    more: &serde_json::Map<String, serde_json::Value>,
+) -> io::Result<()> {
     line(
         out,
         &StatusLine {
@@ -324,6 +331,7 @@ pub fn status(out: &mut dyn Write, index: &std::path::Path, status: &Status) -> 
             behind: Behind { files: status.lag.files, bytes: status.lag.bytes },
             unknown_lines: status.unknown,
             problems: problems(&status.problems),
+            more,
         },
     )
 }

@@ -77,6 +77,11 @@ impl Screen {
         }
     }
 
+    /// Shows a name and what there is to say of it.
+    pub fn row(&self, out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
+        writeln!(out, "{DIM}{name:<12}{DIM:#} {}", one_line(value))
+    }
+
     /// Shows how an index is.
     pub fn status(
         &self,

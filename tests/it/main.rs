@@ -31,5 +31,7 @@ mod stats;
 mod config;
 // Help, manual pages and completions.
 mod docs;
+// Always current: regular runs, the hook, the watch.
+mod schedule;
 // One test for each bug, named after it.
 mod regression;

@@ -102,6 +102,19 @@ impl Config {
         }
     }
 
+    /// The folder that holds the index.
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.store.directory().parent().map(Path::to_path_buf).unwrap_or_default()
+    }
+
+    /// The options that lead another process to the same roots and the same index, wherever it is started. The usual
+    /// places go without saying, as either of them may be missing.
+    pub(crate) fn carried(&self) -> Vec<OsString> {
+        let named = self.roots.iter().filter(|root| root.required);
+        let roots = named.flat_map(|root| ["--root".into(), root.path.clone().into_os_string()]);
+        roots.chain(["--index-dir".into(), self.data_dir().into_os_string()]).collect()
+    }
+
     pub(crate) fn screen(&self) -> Screen {
         Screen {
             width: width(),
@@ -190,7 +203,32 @@ fn no_home(instead: &str) -> Error {
     Error::new(ErrorKind::Usage, "cannot find your home folder (HOME is not set)").hint(format!("set {instead}"))
 }
 
-fn home() -> Option<PathBuf> {
+/// The folders of `PATH`.
+pub(crate) fn path_folders() -> Vec<PathBuf> {
+    var("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
+}
+
+/// The folder of the user's settings, as systemd finds it.
+pub(crate) fn settings_dir(home: &Path) -> PathBuf {
+    let named = var("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    named.unwrap_or_else(|| home.join(".config"))
+}
+
+/// The variables a scheduled run needs, apart from those that [`Config::carried`] speaks for.
+pub(crate) fn carried_variables() -> Vec<(OsString, OsString)> {
+    let spoken_for = ["UNSPOOL_ROOTS", "UNSPOOL_INDEX_DIR", "UNSPOOL_NOW"];
+    let is_ours = |name: &str| name == "CLAUDE_CONFIG_DIR" || name.starts_with("UNSPOOL_");
+    let mut found: Vec<_> = std::env::vars_os()
+        .filter(|(name, value)| {
+            let name = name.to_string_lossy();
+            is_ours(&name) && !spoken_for.contains(&name.as_ref()) && !value.is_empty()
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+pub(crate) fn home() -> Option<PathBuf> {
     let home = var("HOME").or_else(|| var("USERPROFILE"))?;
     Some(PathBuf::from(home)).filter(|home| home.is_absolute())
 }

@@ -2,10 +2,12 @@
 
 mod cli;
 mod config;
+mod files;
 mod out;
 mod pager;
 mod progress;
 mod settings;
+mod schedule;
 mod signals;
 
 use std::process::ExitCode;

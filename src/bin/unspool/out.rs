@@ -103,18 +103,32 @@ pub(crate) fn own_failure() -> u8 {
     FAILED
 }
 
+/// Whether a person is looking at stderr.
+pub(crate) fn notes_are_seen() -> bool {
+    io::stderr().is_terminal()
+}
+
 /// Says what went wrong and what to do next; gives the exit code for it.
 pub(crate) fn explain(error: &anyhow::Error) -> u8 {
-    // Our own errors name their cause themselves.
+    note(&format!("error: {}", sentence(error)));
     let known = error.downcast_ref::<Error>();
-    note(&known.map_or_else(|| format!("error: {error:#}"), |known| format!("error: {known}")));
-    let Some(known) = known else { return FAILED };
-    if let Some((text, part)) = known.part() {
+    if let Some((text, part)) = known.and_then(Error::part) {
         point(text, part);
     }
-    if let Some(hint) = known.hint_text() {
+    if let Some(hint) = known.and_then(Error::hint_text) {
         note(&format!("hint: {hint}"));
     }
+    code_of(error)
+}
+
+/// What went wrong, in one sentence. Our own errors name their cause themselves.
+pub(crate) fn sentence(error: &anyhow::Error) -> String {
+    error.downcast_ref::<Error>().map_or_else(|| format!("{error:#}"), ToString::to_string)
+}
+
+/// The exit code for an error.
+pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
+    let Some(known) = error.downcast_ref::<Error>() else { return FAILED };
     match known.kind {
         ErrorKind::Usage | ErrorKind::Other => FAILED,
         ErrorKind::Unusable | ErrorKind::Damaged => UNUSABLE,

@@ -9,6 +9,7 @@ use unspool::update::{Report, UpdateOptions, update};
 use crate::config::{self, Config};
 use crate::out;
 use crate::progress::{Progress, stop_on_signals};
+use crate::schedule::{Task, record};
 
 /// Bring the index up to date
 ///
@@ -36,13 +37,22 @@ pub(crate) struct IndexArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     wait: u64,
 
-    /// For timers: another run being under way is no failure
+    /// For timers: another run being under way is no failure, and `status` tells how it went
     #[arg(long)]
     scheduled: bool,
 }
 
 pub(crate) fn run(config: &Config, args: &IndexArgs) -> anyhow::Result<u8> {
     stop_on_signals();
+    if args.scheduled {
+        let task = if args.rebuild { Task::Rebuild } else { Task::Index };
+        return record::kept(&config.store, task, config::now, || run_once(config, args));
+    }
+    run_once(config, args).map(|code| code.unwrap_or(out::OK))
+}
+
+/// Brings the index up to date; none if somebody else is at it and that is fine.
+fn run_once(config: &Config, args: &IndexArgs) -> anyhow::Result<Option<u8>> {
     let start = Instant::now();
     let progress = Progress::new(args.quiet || args.json);
     let options = UpdateOptions {
@@ -56,7 +66,7 @@ pub(crate) fn run(config: &Config, args: &IndexArgs) -> anyhow::Result<u8> {
     let report = match updated {
         Err(error) if error.kind == unspool::error::ErrorKind::Busy && args.scheduled => {
             out::note(&error.to_string());
-            return Ok(out::OK);
+            return Ok(None);
         }
         updated => updated?,
     };
@@ -72,7 +82,7 @@ pub(crate) fn run(config: &Config, args: &IndexArgs) -> anyhow::Result<u8> {
             .iter()
             .for_each(|problem| out::note(&format!("{}: {}", problem.path.display(), problem.reason)));
     }
-    Ok(code)
+    Ok(Some(code))
 }
 
 fn exit_code(report: &Report) -> u8 {

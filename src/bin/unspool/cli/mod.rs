@@ -6,11 +6,13 @@ mod file;
 mod filter;
 mod forget;
 mod help;
+mod freshness;
 mod index;
 mod man;
 mod prune;
 mod recover;
 mod refresh;
+mod schedule;
 mod search;
 mod stats;
 mod status;
@@ -99,6 +101,7 @@ enum Command {
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Help(help::HelpArgs),
+    Schedule(schedule::ScheduleArgs),
 }
 
 /// Parses the command line and runs the command.
@@ -113,6 +116,9 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         _ => {}
     }
     let config = Config::new(&cli.global)?;
+    if crate::out::notes_are_seen() {
+        crate::schedule::record::remind(&config.store, crate::config::now());
+    }
     match cli.command {
         Command::Search(args) => search::run(&config, &args),
         Command::File(args) => file::run(&config, &args),
@@ -128,6 +134,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
             Ok(out::OK)
         }
         Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Help(_) => Ok(crate::out::OK),
+        Command::Schedule(args) => schedule::run(&config, &args),
     }
 }
 

@@ -5,6 +5,7 @@ use unspool::error::{Error, ErrorKind};
 use unspool::render;
 use unspool::upkeep::status;
 
+use super::freshness;
 use crate::config::Config;
 use crate::out;
 
@@ -32,14 +33,16 @@ pub(crate) fn run(config: &Config, args: &StatusArgs) -> anyhow::Result<u8> {
     let index = config.store.directory();
     let roots: Vec<String> = config.roots.iter().map(|root| root.path.to_string_lossy().into_owned()).collect();
     let screen = config.screen();
+    let freshness = freshness::freshness(config, &screen);
     out::print(config.color, |out| {
         if args.json {
-            return render::json::status(out, &index, &status);
+            return render::json::status(out, &index, &status, &freshness.json);
         }
         if args.problems {
             return screen.problems(out, &status.problems);
         }
         screen.status(out, &index, &roots, &status)?;
+        freshness.rows.iter().try_for_each(|(name, value)| screen.row(out, name, value))?;
         if let Some(holder) = config.store.writer_at_work() {
             writeln!(out, "an index run is under way ({holder})")?;
         }

@@ -5,8 +5,9 @@ use unspool::error::{Error, ErrorKind};
 use unspool::render;
 use unspool::upkeep::verify;
 
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::out;
+use crate::schedule::{Task, record};
 
 /// Check that the index is whole and agrees with the transcripts
 ///
@@ -21,15 +22,35 @@ pub(crate) struct VerifyArgs {
     /// Report as one JSON object
     #[arg(long)]
     json: bool,
+
+    /// For timers: say nothing unless something is wrong, and let `status` tell how it went
+    #[arg(long)]
+    scheduled: bool,
 }
 
 pub(crate) fn run(config: &Config, args: &VerifyArgs) -> anyhow::Result<u8> {
+    if args.scheduled {
+        return record::kept(&config.store, Task::Verify, config::now, || verify_once(config, args).map(Some));
+    }
+    verify_once(config, args)
+}
+
+fn verify_once(config: &Config, args: &VerifyArgs) -> anyhow::Result<u8> {
     let Some(reader) = config.store.read()? else {
         return Err(Error::new(ErrorKind::Unusable, "there is no index yet").hint("run `unspool index`").into());
     };
     let verdict = verify(&reader, args.deep)?;
+    if args.scheduled && verdict.problems.is_empty() {
+        return Ok(out::OK);
+    }
     out::print(config.color, |out| {
         if args.json { render::json::verdict(out, &verdict) } else { config.screen().verdict(out, &verdict) }
     })?;
+    if args.scheduled {
+        let found = unspool::render::text::count(verdict.problems.len(), "problem");
+        return Err(Error::new(ErrorKind::Other, format!("the check found {found}"))
+            .hint("run `unspool verify`")
+            .into());
+    }
     Ok(if verdict.problems.is_empty() { out::OK } else { out::PROBLEMS })
 }

@@ -1,0 +1,305 @@
+//! `unspool schedule`: leaves regular runs to the system's scheduler.
+
+use std::io::Write;
+
+use clap::{Args, Subcommand, ValueEnum};
+use unspool::error::{Error, ErrorKind};
+use unspool::untrusted::one_line;
+
+use crate::config::{self, Config};
+use crate::out;
+use crate::schedule::record::{Outcome, Record};
+use crate::schedule::{Backend, Job, JobStatus, Place, Scheduler, Task, Tools, When, words};
+
+/// Run regularly, by systemd, launchd, cron or the Windows task scheduler
+///
+/// Search brings the index up to date by itself; a schedule makes sure that sessions are read before Claude Code
+/// deletes them, also when nobody searches for a while.
+#[derive(Args, Debug)]
+pub(crate) struct ScheduleArgs {
+    #[command(subcommand)]
+    command: ScheduleCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ScheduleCommand {
+    Install(InstallArgs),
+    /// Show what is scheduled, and what became of the last run
+    Status(StatusArgs),
+    /// Take everything out of the scheduler again
+    Uninstall(UninstallArgs),
+}
+
+/// Set up regular runs; a second time changes what differs, or nothing
+///
+/// Roots, index and environment are carried over from this command, so that the runs see what you see. Whatever else
+/// is in a crontab stays as it is, byte for byte.
+#[derive(Args, Debug)]
+struct InstallArgs {
+    /// Bring the index up to date every so often, such as 15m or 1h [default: 1h]
+    #[arg(long, value_name = "INTERVAL", value_parser = When::every, group = "when")]
+    every: Option<When>,
+
+    /// Bring it up to date once a day, such as at 03:00
+    #[arg(long, value_name = "TIME", value_parser = When::daily, group = "when")]
+    daily: Option<When>,
+
+    /// At times in the scheduler's own language: OnCalendar= of systemd, or the five fields of cron
+    #[arg(long, value_name = "EXPR", group = "when")]
+    calendar: Option<String>,
+
+    /// Also build the index anew
+    #[arg(long, value_name = "daily|weekly|monthly", hide_possible_values = true)]
+    rebuild: Option<Pace>,
+
+    /// Also check the index
+    #[arg(long, value_name = "daily|weekly|monthly", hide_possible_values = true)]
+    verify: Option<Pace>,
+
+    /// The scheduler to use
+    #[arg(long, value_enum, default_value_t = Backend::Auto, value_name = "NAME")]
+    backend: Backend,
+
+    /// Only show what would be written and run
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Args, Debug)]
+struct StatusArgs {
+    /// Look only here
+    #[arg(long, value_enum, default_value_t = Backend::Auto, value_name = "NAME")]
+    backend: Backend,
+
+    /// Report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
+struct UninstallArgs {
+    /// Only from this scheduler
+    #[arg(long, value_enum, default_value_t = Backend::Auto, value_name = "NAME")]
+    backend: Backend,
+
+    /// Only show what would be removed and run
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// How often something large is done.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Pace {
+    Daily,
+    Weekly,
+    Monthly,
+}
+
+impl Pace {
+    /// In the small hours, and not at a full hour, when everybody else begins.
+    fn at(self, hour: u8, minute: u8) -> When {
+        match self {
+            Self::Daily => When::Daily(hour, minute),
+            Self::Weekly => When::Weekly(hour, minute),
+            Self::Monthly => When::Monthly(hour, minute),
+        }
+    }
+}
+
+pub(crate) fn run(config: &Config, args: &ScheduleArgs) -> anyhow::Result<u8> {
+    let place = place(config)?;
+    match &args.command {
+        ScheduleCommand::Install(args) => install(config, &place, args),
+        ScheduleCommand::Status(args) => status(config, &place, args),
+        ScheduleCommand::Uninstall(args) => uninstall(config, &place, args),
+    }
+}
+
+fn place(config: &Config) -> anyhow::Result<Place> {
+    let home = config::home().ok_or_else(|| Error::new(ErrorKind::Usage, "cannot find your home folder"))?;
+    let now = jiff::Timestamp::from_millisecond(config::now())?.to_zoned(jiff::tz::TimeZone::system());
+    Ok(Place {
+        settings: config::settings_dir(&home),
+        data: config.data_dir(),
+        tools: Tools::new(config::path_folders()),
+        home,
+        now,
+    })
+}
+
+fn install(config: &Config, place: &Place, args: &InstallArgs) -> anyhow::Result<u8> {
+    let scheduler = args.backend.choose(place, args.dry_run)?;
+    let jobs = jobs(config, place, args, scheduler.name() == "schtasks")?;
+    let mut steps = Vec::new();
+    // What was installed elsewhere would run beside it.
+    for other in Backend::Auto.candidates(place).iter().filter(|other| other.name() != scheduler.name()) {
+        steps.extend(other.uninstall()?);
+    }
+    steps.extend(scheduler.install(&jobs)?);
+    if steps.is_empty() {
+        out::print(config.color, |out| writeln!(out, "already up to date: {}", summary(&jobs, scheduler.as_ref())))?;
+        return Ok(out::OK);
+    }
+    if args.dry_run {
+        out::print(config.color, |out| steps.iter().try_for_each(|step| step.show(out)))?;
+        return Ok(out::OK);
+    }
+    steps.iter().try_for_each(crate::schedule::Step::carry_out)?;
+    out::print(config.color, |out| writeln!(out, "installed: {}", summary(&jobs, scheduler.as_ref())))?;
+    if let Some(advice) = scheduler.advice() {
+        out::note(&format!("hint: {advice}"));
+    }
+    Ok(out::OK)
+}
+
+fn summary(jobs: &[Job], scheduler: &dyn Scheduler) -> String {
+    let each: Vec<String> = jobs.iter().map(|job| format!("{} {}", job.task.name(), job.when.words())).collect();
+    format!("{}, by {}", each.join(", "), scheduler.name())
+}
+
+fn jobs(config: &Config, place: &Place, args: &InstallArgs, backslash: bool) -> anyhow::Result<Vec<Job>> {
+    let plain = |word: &std::ffi::OsStr| words::plain(word, backslash);
+    let calendar = args.calendar.as_ref().map(|text| plain(text.as_ref())).transpose()?.map(When::Calendar);
+    let when = args.every.clone().or(args.daily.clone()).or(calendar).unwrap_or(When::Every(60));
+    let program = place.tools.stable_name_of(&std::env::current_exe()?);
+    warn_of_passing_place(&program);
+    let program = plain(program.as_os_str())?;
+    let carried = config.carried().iter().map(|word| plain(word)).collect::<Result<Vec<_>, _>>()?;
+    let mut env = Vec::new();
+    for (name, value) in config::carried_variables() {
+        env.push((plain(&name)?, plain(&value)?));
+    }
+    let tasks = [
+        Some((Task::Index, when)),
+        args.rebuild.map(|pace| (Task::Rebuild, pace.at(4, 20))),
+        args.verify.map(|pace| (Task::Verify, pace.at(5, 40))),
+    ];
+    let job = |(task, when): (Task, When)| {
+        let args = task.args().iter().map(ToString::to_string).chain(carried.iter().cloned()).collect();
+        Job { task, when, program: program.clone(), args, env: env.clone() }
+    };
+    Ok(tasks.into_iter().flatten().map(job).collect())
+}
+
+/// An upgrade or a clean-up takes away programs that lie in such places.
+fn warn_of_passing_place(program: &std::path::Path) {
+    let text = program.to_string_lossy();
+    let passing = ["/target/debug/", "/target/release/", "/Cellar/", "/nix/store/"];
+    if passing.iter().any(|part| text.contains(part)) {
+        out::note(&format!(
+            "warning: {text} may not stay there; install unspool in a folder of your PATH and repeat this command"
+        ));
+    }
+}
+
+fn uninstall(config: &Config, place: &Place, args: &UninstallArgs) -> anyhow::Result<u8> {
+    let mut steps = Vec::new();
+    for scheduler in args.backend.candidates(place) {
+        steps.extend(scheduler.uninstall()?);
+    }
+    if steps.is_empty() {
+        out::print(config.color, |out| writeln!(out, "nothing is scheduled"))?;
+        return Ok(out::OK);
+    }
+    if args.dry_run {
+        out::print(config.color, |out| steps.iter().try_for_each(|step| step.show(out)))?;
+        return Ok(out::OK);
+    }
+    steps.iter().try_for_each(crate::schedule::Step::carry_out)?;
+    Task::ALL.into_iter().for_each(|task| Record::remove(&config.store, task));
+    out::print(config.color, |out| writeln!(out, "removed; nothing is scheduled any more"))?;
+    Ok(out::OK)
+}
+
+fn status(config: &Config, place: &Place, args: &StatusArgs) -> anyhow::Result<u8> {
+    let mut found = Vec::new();
+    for scheduler in args.backend.candidates(place) {
+        let jobs = scheduler.status()?;
+        found.extend(jobs.into_iter().map(|job| (scheduler.name(), job)));
+    }
+    let at_work = config.store.writer_at_work().is_some();
+    let rows: Vec<Row> =
+        found.into_iter().map(|(backend, job)| Row::new(config, place, backend, job, at_work)).collect();
+    let failed = rows.iter().any(|row| row.job.failed || row.missing || !row.job.active);
+    out::print(config.color, |out| {
+        if args.json {
+            let jobs: Vec<_> = rows.iter().map(Row::json).collect();
+            return writeln!(out, "{}", serde_json::json!({"schema": 1, "type": "schedule", "jobs": jobs}));
+        }
+        if rows.is_empty() {
+            return writeln!(out, "nothing is scheduled (`unspool schedule install`)");
+        }
+        rows.iter().try_for_each(|row| row.show(out))
+    })?;
+    Ok(match rows.len() {
+        0 => out::NOTHING,
+        _ if failed => out::PROBLEMS,
+        _ => out::OK,
+    })
+}
+
+/// A job by the system's records, filled in from our own where the system keeps none.
+struct Row {
+    backend: &'static str,
+    job: JobStatus,
+    /// Whether the program it is to start is not there.
+    missing: bool,
+    /// What our own record says went wrong.
+    trouble: Option<String>,
+}
+
+impl Row {
+    fn new(config: &Config, place: &Place, backend: &'static str, mut job: JobStatus, at_work: bool) -> Self {
+        let missing = job.program.as_ref().is_some_and(|program| !program.is_file());
+        let task = Task::ALL.into_iter().find(|task| task.name() == job.task);
+        let record = task.and_then(|task| Record::read(&config.store, task));
+        let mut trouble = None;
+        if let Some(record) = record {
+            let outcome = record.outcome(config::now(), at_work);
+            trouble = (outcome == Outcome::Failed).then(|| record.trouble());
+            job.failed |= outcome == Outcome::Failed;
+            job.last = job.last.or_else(|| place.clock(record.started));
+            job.result = job.result.or_else(|| {
+                Some(match outcome {
+                    Outcome::Running => "running".to_string(),
+                    Outcome::Done if record.code == Some(out::PROBLEMS) => "done, with problems (code 3)".to_string(),
+                    Outcome::Done => "ok".to_string(),
+                    Outcome::Stopped => "stopped before its end".to_string(),
+                    Outcome::Failed => "failed".to_string(),
+                })
+            });
+        }
+        Self { backend, job, missing, trouble }
+    }
+
+    fn show(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        let job = &self.job;
+        writeln!(out, "{} by {}: {}", job.task, self.backend, one_line(&job.when))?;
+        let mut row = |name: &str, value: &str| writeln!(out, "  {name:<8} {}", one_line(value));
+        if !job.active {
+            row("state", "not active: the scheduler does not know it; run `unspool schedule install` again")?;
+        }
+        row("next", job.next.as_deref().unwrap_or("the scheduler does not tell"))?;
+        row("last", job.last.as_deref().unwrap_or("never"))?;
+        if let Some(result) = &job.result {
+            row("result", result)?;
+        }
+        if let Some(trouble) = &self.trouble {
+            row("reason", trouble)?;
+        }
+        if let Some(program) = &job.program {
+            let gone = if self.missing { " is not there any more; run `unspool schedule install` again" } else { "" };
+            row("program", &format!("{}{gone}", program.display()))?;
+        }
+        row("log", &job.log)
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let job = &self.job;
+        serde_json::json!({
+            "task": job.task, "backend": self.backend, "when": job.when, "active": job.active, "next": job.next,
+            "last": job.last, "result": job.result, "failed": job.failed, "reason": self.trouble,
+            "program": job.program, "program_missing": self.missing, "log": job.log,
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! cron: one block of lines in the user's crontab. Every byte outside the block stays as it is.
+
+use unspool::error::{Error, ErrorKind};
+
+use super::crontime::CronTime;
+use super::steps::{Failure, Step};
+use super::{Job, JobStatus, Place, Scheduler, Task, clock, first_word, tools, words};
+
+const BEGIN: &str = "# >>> unspool >>>";
+const END: &str = "# <<< unspool <<<";
+const HEAD: &str = "# Written by `unspool schedule install`; `unspool schedule uninstall` takes these lines out again.";
+
+#[derive(Debug)]
+pub(super) struct Cron<'a>(pub(super) &'a Place);
+
+impl Scheduler for Cron<'_> {
+    fn name(&self) -> &'static str {
+        "cron"
+    }
+
+    fn install(&self, jobs: &[Job]) -> Result<Vec<Step>, Error> {
+        let lines = jobs.iter().map(line).collect::<Result<Vec<_>, _>>()?.concat();
+        self.change(Some(&format!("{BEGIN}\n{HEAD}\n{lines}{END}\n")))
+    }
+
+    fn uninstall(&self) -> Result<Vec<Step>, Error> {
+        if self.0.tools.find("crontab").is_none() {
+            return Ok(Vec::new());
+        }
+        self.change(None)
+    }
+
+    fn status(&self) -> Result<Vec<JobStatus>, Error> {
+        if self.0.tools.find("crontab").is_none() {
+            return Ok(Vec::new());
+        }
+        let table = self.table()?;
+        let Some(block) = block_in(&table)? else { return Ok(Vec::new()) };
+        let text = String::from_utf8_lossy(&table[block]).into_owned();
+        let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+        Ok(lines.map(|line| self.job_status(line)).collect())
+    }
+}
+
+impl Cron<'_> {
+    /// The crontab as it is; empty if there is none.
+    fn table(&self) -> Result<Vec<u8>, Error> {
+        let crontab = self.0.tools.need("crontab")?;
+        let said = tools::run(&crontab, &["-l".into()], None)?;
+        // All crons end with an error when there is no crontab yet; the words differ.
+        if said.ok() || said.stderr.to_lowercase().contains("no crontab") || said.stderr.contains("can't open") {
+            return Ok(said.stdout);
+        }
+        Err(Error::new(ErrorKind::Other, format!("cannot read the crontab: {}", said.stderr)))
+    }
+
+    fn change(&self, block: Option<&str>) -> Result<Vec<Step>, Error> {
+        let old = self.table()?;
+        let new = with_block(&old, block)?;
+        if new == old {
+            return Ok(Vec::new());
+        }
+        let program = self.0.tools.need("crontab")?;
+        let kept = Step::Keep { path: self.0.data.join("crontab.before"), bytes: old };
+        let args = vec!["-".to_string()];
+        Ok(vec![kept, Step::Run { program, args, input: Some(new), failure: Failure::Matters }])
+    }
+
+    fn job_status(&self, line: &str) -> JobStatus {
+        let mut fields = line.splitn(6, ' ');
+        let when = fields.by_ref().take(5).collect::<Vec<_>>().join(" ");
+        let command = fields.next().unwrap_or_default();
+        let task = match command {
+            command if command.contains(" verify --scheduled") => Task::Verify,
+            command if command.contains(" --rebuild") => Task::Rebuild,
+            _ => Task::Index,
+        };
+        let next = CronTime::parse(&when).and_then(|time| time.next(&self.0.now));
+        JobStatus {
+            task: task.name().to_string(),
+            next: next.as_ref().map(clock),
+            when,
+            program: first_word(without_variables(command)),
+            active: true,
+            log: "cron mails what a run says, where mail is set up".to_string(),
+            ..JobStatus::default()
+        }
+    }
+}
+
+/// A job as a line of a crontab.
+fn line(job: &Job) -> Result<String, Error> {
+    let time = job.when.cron()?;
+    let env = job.env.iter().map(|(name, value)| format!("{name}={}", words::shell(value)));
+    let words: Vec<String> = env.chain(job.command().map(words::shell)).collect();
+    Ok(format!("{} {}\n", time.text(), words.join(" ")))
+}
+
+/// Skips `NAME=value` in front of a command of our own making.
+fn without_variables(mut command: &str) -> &str {
+    loop {
+        let name = command.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(command.len());
+        let Some(value) = command[name..].strip_prefix('=').filter(|_| name > 0) else { return command };
+        let rest = match value.strip_prefix('\'') {
+            Some(quoted) => quoted.split_once('\'').map(|(_, rest)| rest.trim_start()),
+            None => value.split_once(' ').map(|(_, rest)| rest),
+        };
+        let Some(rest) = rest else { return command };
+        command = rest;
+    }
+}
+
+/// Where our block is in a crontab; none if there is none.
+fn block_in(table: &[u8]) -> Result<Option<std::ops::Range<usize>>, Error> {
+    let places = |mark: &str| {
+        let mut at = 0;
+        let mut found = Vec::new();
+        for line in table.split_inclusive(|byte| *byte == b'\n') {
+            if line.trim_ascii() == mark.as_bytes() {
+                found.push((at, at + line.len()));
+            }
+            at += line.len();
+        }
+        found
+    };
+    match (places(BEGIN).as_slice(), places(END).as_slice()) {
+        ([], []) => Ok(None),
+        ([(begin, _)], [(_, end)]) if begin < end => Ok(Some(*begin..*end)),
+        _ => Err(Error::new(ErrorKind::Other, format!("the crontab holds \"{BEGIN}\" or \"{END}\" without the other"))
+            .hint("put it right with `crontab -e`; nothing was changed")),
+    }
+}
+
+/// A crontab with our block replaced, added or taken out.
+fn with_block(table: &[u8], block: Option<&str>) -> Result<Vec<u8>, Error> {
+    let block = block.unwrap_or_default().as_bytes();
+    Ok(match block_in(table)? {
+        Some(range) => [&table[..range.start], block, &table[range.end..]].concat(),
+        None if block.is_empty() || table.is_empty() || table.ends_with(b"\n") => [table, block].concat(),
+        None => [table, b"\n", block].concat(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCK: &str = "# >>> unspool >>>\n*/15 * * * * /x index\n# <<< unspool <<<\n";
+
+    #[test]
+    fn other_lines_stay_byte_for_byte() {
+        let others: [&[u8]; 6] = [
+            b"",
+            b"0 5 * * 1 tar -zcf /var/backups/home.tgz /home/\n",
+            b"MAILTO=\"\"\r\n\t# comment \xff\xfe\n\n\n@reboot x % y\n",
+            b"# unspool >>>\n# >>> unspool\n",
+            b"no newline at the end\n",
+            b"\n",
+        ];
+        for other in others {
+            let with = with_block(other, Some(BLOCK)).expect("changed");
+            assert_eq!(with, [other, BLOCK.as_bytes()].concat());
+            assert_eq!(with_block(&with, Some(BLOCK)).expect("changed"), with, "a second time changes nothing");
+            assert_eq!(with_block(&with, None).expect("changed"), other);
+            // Lines added behind the block stay behind it.
+            let between = [with.as_slice(), b"1 2 3 4 5 later\n"].concat();
+            let without = with_block(&between, None).expect("changed");
+            assert_eq!(without, [other, b"1 2 3 4 5 later\n"].concat());
+        }
+        assert_eq!(with_block(b"x", Some(BLOCK)).expect("changed"), [b"x\n", BLOCK.as_bytes()].concat());
+    }
+
+    #[test]
+    fn half_a_block_is_not_touched() {
+        for table in [
+            "# >>> unspool >>>\n1 2 3 4 5 x\n",
+            "# <<< unspool <<<\n",
+            "# <<< unspool <<<\n# >>> unspool >>>\n",
+            "# >>> unspool >>>\n# >>> unspool >>>\n# <<< unspool <<<\n",
+        ] {
+            assert!(with_block(table.as_bytes(), Some(BLOCK)).is_err(), "{table}");
+        }
+    }
+
+    #[test]
+    fn variables_in_front_of_a_command() {
+        for (line, command) in [
+            ("/a/unspool index", "/a/unspool index"),
+            ("X=1 /a/unspool index", "/a/unspool index"),
+            ("X='a b' Y_2=/c '/a b/unspool' index", "'/a b/unspool' index"),
+        ] {
+            assert_eq!(without_variables(line), command);
+        }
+    }
+}

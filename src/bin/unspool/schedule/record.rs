@@ -1,0 +1,155 @@
+//! What became of the latest scheduled run of each task: a small file beside the index, so that a failure in the
+//! background is seen by whoever next looks.
+
+use serde::{Deserialize, Serialize};
+use unspool::index::Store;
+
+use super::Task;
+use crate::files;
+use crate::out;
+
+/// A run that began this long ago, has not ended and holds no lock was cut off.
+const CUT_OFF_AFTER: i64 = 60_000;
+
+/// The latest run of a task.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub(crate) struct Record {
+    /// When it began, in milliseconds since 1970.
+    pub(crate) started: i64,
+    /// When it ended.
+    pub(crate) ended: Option<i64>,
+    /// Its exit code.
+    pub(crate) code: Option<u8>,
+    /// What went wrong.
+    pub(crate) message: Option<String>,
+    /// When a run last ended well.
+    pub(crate) last_ok: Option<i64>,
+    /// Whether somebody has been told that it failed.
+    told: bool,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Outcome {
+    Running,
+    Done,
+    /// Stopped, by a shutdown for instance; the next run goes on from there.
+    Stopped,
+    Failed,
+}
+
+impl Record {
+    pub(crate) fn read(store: &Store, task: Task) -> Option<Self> {
+        let bytes = fs_err::read(path(store, task)).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Failing to keep the record must not fail the run.
+    fn write(&self, store: &Store, task: Task) {
+        let _ = files::replace(&path(store, task), &serde_json::to_vec(self).unwrap_or_default());
+    }
+
+    /// Drops what is known, when nothing is scheduled any more.
+    pub(crate) fn remove(store: &Store, task: Task) {
+        let _ = fs_err::remove_file(path(store, task));
+    }
+
+    pub(crate) fn outcome(&self, now: i64, at_work: bool) -> Outcome {
+        match (self.ended, self.code) {
+            (Some(_), Some(out::OK | out::PROBLEMS)) => Outcome::Done,
+            (Some(_), Some(out::INTERRUPTED)) => Outcome::Stopped,
+            (Some(_), _) => Outcome::Failed,
+            (None, _) if at_work || now - self.started < CUT_OFF_AFTER => Outcome::Running,
+            (None, _) => Outcome::Failed,
+        }
+    }
+
+    /// What went wrong, in one sentence.
+    pub(crate) fn trouble(&self) -> String {
+        match (&self.message, self.ended) {
+            (Some(message), _) => message.clone(),
+            (None, Some(_)) => format!("code {}", self.code.unwrap_or_default()),
+            (None, None) => "it was cut off (killed, or the machine went down)".to_string(),
+        }
+    }
+}
+
+fn path(store: &Store, task: Task) -> std::path::PathBuf {
+    store.beside(&format!("ran-{}.json", task.name()))
+}
+
+/// Runs a task for a scheduler and keeps what becomes of it. A run that finds another at work leaves no trace.
+pub(crate) fn kept(
+    store: &Store,
+    task: Task,
+    now: fn() -> i64,
+    run: impl FnOnce() -> anyhow::Result<Option<u8>>,
+) -> anyhow::Result<u8> {
+    be_nice();
+    let before = Record::read(store, task);
+    let last_ok = before.as_ref().and_then(|before| before.last_ok);
+    let begun = Record { started: now(), last_ok, ..Record::default() };
+    // A run that is about to find the index locked must not cover up the one that holds it.
+    if store.writer_at_work().is_none() {
+        begun.write(store, task);
+    }
+    let ran = run();
+    let (code, message) = match &ran {
+        Ok(Some(code)) => (*code, None),
+        Ok(None) => {
+            if let Some(before) = before {
+                before.write(store, task);
+            }
+            return Ok(out::OK);
+        }
+        Err(error) => (out::code_of(error), Some(out::sentence(error))),
+    };
+    let done = matches!(code, out::OK | out::PROBLEMS);
+    let last_ok = if done { Some(now()) } else { last_ok };
+    Record { ended: Some(now()), code: Some(code), message, last_ok, ..begun }.write(store, task);
+    ran.map(|_| code)
+}
+
+/// Tells a person, once, that a scheduled run has failed.
+pub(crate) fn remind(store: &Store, now: i64) {
+    for task in Task::ALL {
+        let Some(mut record) = Record::read(store, task) else { continue };
+        if !record.told && record.outcome(now, store.writer_at_work().is_some()) == Outcome::Failed {
+            let name = task.name();
+            out::note(&format!(
+                "note: the last scheduled run ({name}) failed: {}; see `unspool schedule status`",
+                record.trouble()
+            ));
+            record.told = true;
+            record.write(store, task);
+        }
+    }
+}
+
+/// Lets everybody else go first.
+fn be_nice() {
+    #[cfg(unix)]
+    let _ = rustix::process::setpriority_process(None, 10);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_run_ended() {
+        let record = |ended, code| Record { started: 1_000, ended, code, ..Record::default() };
+        for (record, at_work, expected) in [
+            (record(Some(2_000), Some(0)), false, Outcome::Done),
+            (record(Some(2_000), Some(3)), false, Outcome::Done),
+            (record(Some(2_000), Some(130)), false, Outcome::Stopped),
+            (record(Some(2_000), Some(6)), false, Outcome::Failed),
+            (record(None, None), true, Outcome::Running),
+            (record(None, None), false, Outcome::Failed),
+        ] {
+            assert_eq!(record.outcome(1_000_000, at_work), expected, "{record:?}");
+        }
+        assert_eq!(record(None, None).outcome(30_000, false), Outcome::Running);
+    }
+}

@@ -1,0 +1,146 @@
+//! The system's own programs: found where only the system or the user could have put them, run by their full path
+//! and never through a shell.
+
+use std::ffi::OsStr;
+use std::io::{Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use unspool::error::{Error, ErrorKind};
+
+/// How long a program of the system may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Finds programs in the folders of `PATH`.
+#[derive(Clone, Debug)]
+pub(crate) struct Tools {
+    folders: Vec<PathBuf>,
+}
+
+/// What a program said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    /// The exit code; none if a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Said {
+    pub(crate) fn ok(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+}
+
+impl Tools {
+    /// Looks in these folders, except where somebody else could put a program in our way.
+    pub(crate) fn new(folders: Vec<PathBuf>) -> Self {
+        Self { folders: folders.into_iter().filter(|folder| is_trusted(folder)).collect() }
+    }
+
+    /// The full path of a program.
+    pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
+        let names = [name.to_string(), format!("{name}.exe")];
+        let names = if cfg!(windows) { &names[..] } else { &names[..1] };
+        let places = self.folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+        places.into_iter().find(|path| is_program(path))
+    }
+
+    /// The full path of a program that is needed.
+    pub(crate) fn need(&self, name: &str) -> Result<PathBuf, Error> {
+        self.find(name).ok_or_else(|| {
+            Error::new(ErrorKind::Usage, format!("cannot find the program {name}"))
+                .hint("name another scheduler with --backend, or put it in a folder of PATH that only you can write to")
+        })
+    }
+
+    /// The name under which this very program is found, which stays when a package manager puts a new version
+    /// behind it.
+    pub(crate) fn stable_name_of(&self, program: &Path) -> PathBuf {
+        let real = fs_err::canonicalize(program).unwrap_or_else(|_| program.to_path_buf());
+        let name = program.file_name().unwrap_or(OsStr::new("unspool"));
+        let mut named = self.folders.iter().flat_map(|folder| [folder.join("unspool"), folder.join(name)]);
+        named.find(|path| fs_err::canonicalize(path).is_ok_and(|path| path == real)).unwrap_or(program.to_path_buf())
+    }
+}
+
+/// Runs a program to its end and gathers what it says.
+pub(crate) fn run(program: &Path, args: &[String], input: Option<&[u8]>) -> Result<Said, Error> {
+    let failed = |error| Error::io("run", program, error);
+    let mut command = Command::new(program);
+    command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
+    let mut child = command.spawn().map_err(failed)?;
+    let (mut stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    std::thread::scope(|scope| {
+        let stdout = scope.spawn(|| read_all(stdout));
+        let stderr = scope.spawn(|| read_all(stderr));
+        if let (Some(stdin), Some(input)) = (stdin.as_mut(), input) {
+            // A program that does not want it all says so by its exit code.
+            let _ = stdin.write_all(input);
+        }
+        drop(stdin);
+        let code = wait(&mut child, program)?;
+        let stderr = stderr.join().unwrap_or_default();
+        Ok(Said {
+            code,
+            stdout: stdout.join().unwrap_or_default(),
+            stderr: String::from_utf8_lossy(&stderr).trim().to_string(),
+        })
+    })
+}
+
+fn read_all(from: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut from) = from {
+        let _ = from.read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+fn wait(child: &mut Child, program: &Path) -> Result<Option<i32>, Error> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status.code()),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                let message = format!("{} has not answered for {} s", program.display(), PATIENCE.as_secs());
+                return Err(Error::new(ErrorKind::Other, message));
+            }
+            Err(error) => return Err(Error::io("wait for", program, error)),
+        }
+    }
+}
+
+/// Whether only root or we ourselves can put programs into a folder.
+#[cfg(unix)]
+fn is_trusted(folder: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let me = rustix::process::getuid().as_raw();
+    let Ok(meta) = fs_err::metadata(folder) else { return false };
+    folder.is_absolute() && meta.is_dir() && meta.mode() & 0o022 == 0 && (meta.uid() == 0 || meta.uid() == me)
+}
+
+#[cfg(not(unix))]
+fn is_trusted(folder: &Path) -> bool {
+    folder.is_absolute() && folder.is_dir()
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs_err::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}

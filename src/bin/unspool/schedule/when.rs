@@ -1,0 +1,139 @@
+//! When a job runs: what the user may write, and the same in the languages of systemd and cron.
+
+use unspool::error::{Error, ErrorKind};
+
+use super::crontime::CronTime;
+
+/// A time that comes again and again.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum When {
+    /// Every so many minutes, counted from midnight; they divide an hour or are hours that divide a day.
+    Every(u32),
+    /// Every day at hour and minute.
+    Daily(u8, u8),
+    /// Every Sunday at hour and minute.
+    Weekly(u8, u8),
+    /// On the first of every month at hour and minute.
+    Monthly(u8, u8),
+    /// In the scheduler's own words.
+    Calendar(String),
+}
+
+impl When {
+    /// Reads an interval such as `15m` or `2h`. Only what divides an hour or a day is taken: every scheduler can do
+    /// that, none forgets it over a restart, and it means the same everywhere.
+    pub(crate) fn every(text: &str) -> Result<Self, String> {
+        const ASK: &str = "give 1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or 1, 2, 3, 4, 6, 8, 12 or 24 hours \
+                           (such as 15m or 1h)";
+        let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let count: u32 = number.trim().parse().map_err(|_| ASK.to_string())?;
+        let minutes = match text[number.len()..].trim() {
+            "m" | "min" | "minute" | "minutes" => count,
+            "h" | "hour" | "hours" => count.saturating_mul(60),
+            "d" | "day" if count == 1 => 24 * 60,
+            _ => return Err(ASK.to_string()),
+        };
+        let fits = minutes > 0
+            && (minutes < 60 && 60 % minutes == 0 || minutes.is_multiple_of(60) && (24 * 60) % minutes == 0);
+        match minutes {
+            1440 => Ok(Self::Daily(0, 0)),
+            _ if fits => Ok(Self::Every(minutes)),
+            _ => Err(ASK.to_string()),
+        }
+    }
+
+    /// Reads a time of day such as `03:00`.
+    pub(crate) fn daily(text: &str) -> Result<Self, String> {
+        let time = text.split_once(':').and_then(|(hour, minute)| {
+            let (hour, minute): (u8, u8) = (hour.parse().ok()?, minute.parse().ok()?);
+            (hour < 24 && minute < 60).then_some(Self::Daily(hour, minute))
+        });
+        time.ok_or_else(|| "give a time of day such as 03:00".to_string())
+    }
+
+    /// How people say it.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Every(1) => "every minute".into(),
+            Self::Every(60) => "every hour".into(),
+            Self::Every(minutes @ 1..60) => format!("every {minutes} minutes"),
+            Self::Every(minutes) => format!("every {} hours", minutes / 60),
+            Self::Daily(hour, minute) => format!("every day at {hour:02}:{minute:02}"),
+            Self::Weekly(hour, minute) => format!("every Sunday at {hour:02}:{minute:02}"),
+            Self::Monthly(hour, minute) => format!("on the first of every month at {hour:02}:{minute:02}"),
+            Self::Calendar(text) => format!("at \"{text}\""),
+        }
+    }
+
+    /// The same for systemd's `OnCalendar=`.
+    pub(crate) fn systemd(&self) -> String {
+        match self {
+            Self::Every(minutes @ 1..60) => format!("*-*-* *:00/{minutes}:00"),
+            Self::Every(60) => "*-*-* *:00:00".to_string(),
+            Self::Every(minutes) => format!("*-*-* 00/{}:00:00", minutes / 60),
+            Self::Daily(hour, minute) => format!("*-*-* {hour:02}:{minute:02}:00"),
+            Self::Weekly(hour, minute) => format!("Sun *-*-* {hour:02}:{minute:02}:00"),
+            Self::Monthly(hour, minute) => format!("*-*-01 {hour:02}:{minute:02}:00"),
+            Self::Calendar(text) => text.clone(),
+        }
+    }
+
+    /// The same in cron's five fields.
+    pub(crate) fn cron(&self) -> Result<CronTime, Error> {
+        let text = match self {
+            Self::Every(1) => "* * * * *".to_string(),
+            Self::Every(minutes @ 1..60) => format!("*/{minutes} * * * *"),
+            Self::Every(60) => "0 * * * *".to_string(),
+            Self::Every(minutes) => format!("0 */{} * * *", minutes / 60),
+            Self::Daily(hour, minute) => format!("{minute} {hour} * * *"),
+            Self::Weekly(hour, minute) => format!("{minute} {hour} * * 0"),
+            Self::Monthly(hour, minute) => format!("{minute} {hour} 1 * *"),
+            Self::Calendar(text) => text.clone(),
+        };
+        CronTime::parse(&text).ok_or_else(|| {
+            Error::new(ErrorKind::Usage, format!("\"{text}\" is no time that cron understands"))
+                .hint("give five fields: minute hour day month weekday, such as \"30 3 * * 1-5\"")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_divide_an_hour_or_a_day() {
+        for (text, minutes) in [("15m", 15), ("1h", 60), ("30 min", 30), ("8 hours", 480)] {
+            assert_eq!(When::every(text), Ok(When::Every(minutes)), "{text}");
+        }
+        assert_eq!((When::every("24h"), When::every("1d")), (Ok(When::Daily(0, 0)), Ok(When::Daily(0, 0))));
+        for text in ["", "m", "7m", "0m", "90m", "5h", "48h", "15", "15s", "-5m", "99999999999m", "4294967295h", "½h"]
+        {
+            assert!(When::every(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_of_day() {
+        assert_eq!(When::daily("03:00"), Ok(When::Daily(3, 0)));
+        assert_eq!(When::daily("3:05"), Ok(When::Daily(3, 5)));
+        for text in ["24:00", "03:60", "3", "03:00:00", "noon", ""] {
+            assert!(When::daily(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_time_in_each_language() {
+        for (when, words, systemd, cron) in [
+            (When::Every(15), "every 15 minutes", "*-*-* *:00/15:00", "*/15 * * * *"),
+            (When::Every(60), "every hour", "*-*-* *:00:00", "0 * * * *"),
+            (When::Every(120), "every 2 hours", "*-*-* 00/2:00:00", "0 */2 * * *"),
+            (When::Daily(3, 0), "every day at 03:00", "*-*-* 03:00:00", "0 3 * * *"),
+            (When::Weekly(4, 20), "every Sunday at 04:20", "Sun *-*-* 04:20:00", "20 4 * * 0"),
+            (When::Monthly(4, 20), "on the first of every month at 04:20", "*-*-01 04:20:00", "20 4 1 * *"),
+        ] {
+            assert_eq!((when.words().as_str(), when.systemd().as_str()), (words, systemd));
+            assert_eq!(when.cron().expect("a time").text(), cron);
+        }
+    }
+}

@@ -1,0 +1,600 @@
+//! `unspool schedule`, with schedulers that write down what they are asked and remember what they are told.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::faults_b::{can_trace, skip, tool, under, works};
+use crate::util::{Env, Ran, session, user_line};
+
+/// Refuses to enable what is not there, as the real one does.
+const SYSTEMCTL: &str = r#"
+case "$2" in
+show) case "$3" in *.timer) cat "$dir/timer" ;; *.service) cat "$dir/service" ;; *) echo Version=252 ;; esac ;;
+enable) shift 2; for unit; do test -f "$HOME/.config/systemd/user/$unit" || exit 1; : > "$dir/on-$unit"; done ;;
+disable) rm -f "$dir/on-$4" ;;
+is-enabled|is-active) test -e "$dir/on-$3" ;;
+esac"#;
+const CRONTAB: &str = r#"
+case "$1" in
+-l) if test -e "$dir/table"; then cat "$dir/table"; else echo "no crontab for u" >&2; exit 1; fi ;;
+-) cat > "$dir/table" ;;
+*) exit 1 ;;
+esac"#;
+const LAUNCHCTL: &str = r#"
+case "$1" in
+print) test -e "$dir/loaded-${2##*/}" || exit 113; cat "$dir/print" ;;
+bootout) test -e "$dir/loaded-${2##*/}" || exit 3; rm "$dir/loaded-${2##*/}" ;;
+bootstrap) name=$(basename "$3" .plist); test -f "$3" || exit 1; test -e "$dir/loaded-$name" && exit 5; : > "$dir/loaded-$name" ;;
+esac"#;
+const SCHTASKS: &str = r#"
+name=$(printf %s "$3" | tr '\\' _)
+case "$1" in
+/create) test -f "$5" || exit 1; : > "$dir/task$name" ;;
+/delete) rm "$dir/task$name" ;;
+/query) test -e "$dir/task$name" || exit 1; cat "$dir/query" ;;
+esac"#;
+
+/// A home in which the named schedulers are the only ones.
+fn with(schedulers: &[(&str, &str)]) -> Env {
+    let env = Env::new();
+    let dir = bin(&env);
+    std::fs::create_dir_all(&dir).expect("made");
+    std::fs::create_dir_all(said(&env, "")).expect("made");
+    for (name, script) in schedulers {
+        fake(&env, &dir, name, script);
+    }
+    for (file, text) in [
+        ("timer", "ActiveState=active\nNextElapseUSecRealtime=Mon 2026-11-16 12:15:00 UTC\nLastTriggerUSec=n/a\n"),
+        ("service", "Result=success\nExecMainStatus=0\nExecMainExitTimestamp=\nActiveState=inactive\n"),
+        ("print", "gui/0/dev.unspool.index = {\n\tstate = not running\n\truns = 3\n\tlast exit code = 0\n}\n"),
+        ("query", QUERY),
+    ] {
+        std::fs::write(said(&env, file), text).expect("written");
+    }
+    symlink(env!("CARGO_BIN_EXE_unspool"), dir.join("unspool")).expect("linked");
+    env
+}
+
+const QUERY: &str = "\r\n\"PC\",\"\\unspool\\index\",\"11/16/2026 12:15:00 PM\",\"Ready\",\"Interactive only\",\
+                     \"11/16/2026 12:00:01 PM\",\"0\",\"u\",\"unspool.exe\"\r\n";
+
+fn fake(env: &Env, dir: &Path, name: &str, script: &str) {
+    let state = said(env, "");
+    let state = state.display();
+    let text = format!("#!/bin/sh\ndir='{state}'\nprintf '{name} %s\\n' \"$*\" >> \"$dir/calls\"\n{script}\n");
+    std::fs::write(dir.join(name), text).expect("written");
+    std::fs::set_permissions(dir.join(name), std::fs::Permissions::from_mode(0o755)).expect("set");
+}
+
+fn bin(env: &Env) -> PathBuf {
+    env.path().join("bin")
+}
+
+/// What the schedulers remember.
+fn said(env: &Env, name: &str) -> PathBuf {
+    env.path().join("said").join(name)
+}
+
+/// What the schedulers were asked to do since the last look; questions that change nothing are left out.
+fn calls(env: &Env) -> Vec<String> {
+    let calls = std::fs::read_to_string(said(env, "calls")).unwrap_or_default();
+    let _ = std::fs::remove_file(said(env, "calls"));
+    let questions = [" show ", " is-", "crontab -l", " print ", "/query"];
+    calls.lines().filter(|call| !questions.iter().any(|part| call.contains(part))).map(str::to_string).collect()
+}
+
+fn command(env: &Env) -> Command {
+    let mut command = env.command();
+    // The system's own tools come last: sh needs them, and so does systemd-analyze.
+    command.env("PATH", format!("{}:/usr/bin:/bin", bin(env).display()));
+    command
+}
+
+fn schedule(env: &Env, args: &[&str]) -> Ran {
+    Ran::from(command(env).arg("schedule").args(args).output().expect("ran"))
+}
+
+/// Runs a command that must end well and say nothing on stderr but hints.
+fn well(env: &Env, args: &[&str]) -> String {
+    let ran = schedule(env, args);
+    let quiet = ran.stderr.lines().all(|line| line.starts_with("unspool: hint: "));
+    assert!(ran.code == 0 && quiet, "{args:?}: {} {} {}", ran.code, ran.stdout, ran.stderr);
+    ran.stdout
+}
+
+fn unit(env: &Env, name: &str) -> PathBuf {
+    env.path().join("home/.config/systemd/user").join(name)
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    std::fs::read_to_string(path).expect("read")
+}
+
+#[test]
+fn systemd_install_status_uninstall_and_again() {
+    let env = with(&[("systemctl", SYSTEMCTL)]);
+    for _ in 0..2 {
+        assert_eq!(well(&env, &["install", "--every", "15m"]), "installed: index every 15 minutes, by systemd\n");
+        assert_eq!(
+            calls(&env),
+            [
+                "systemctl --user daemon-reload",
+                "systemctl --user enable unspool-index.timer",
+                "systemctl --user restart unspool-index.timer",
+            ]
+        );
+        let service = read(unit(&env, "unspool-index.service"));
+        let program = bin(&env).join("unspool");
+        let command = format!(
+            "ExecStart={} index --quiet --scheduled --index-dir {}\n",
+            program.display(),
+            env.index_dir().display()
+        );
+        assert!(service.contains(&command), "the name in PATH survives an upgrade: {service}");
+        assert!(read(unit(&env, "unspool-index.timer")).contains("\nOnCalendar=*-*-* *:00/15:00\nPersistent=true\n"));
+        let mode = std::fs::metadata(unit(&env, "unspool-index.service")).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+
+        assert_eq!(
+            well(&env, &["install", "--every", "15m"]),
+            "already up to date: index every 15 minutes, by systemd\n"
+        );
+        assert_eq!(calls(&env), [""; 0], "a second install changes nothing");
+        let expected = format!(
+            "index by systemd: *-*-* *:00/15:00\n  next     Mon 2026-11-16 12:15:00 UTC\n  last     never\n  \
+             program  {}\n  log      journalctl --user -u unspool-index.service\n",
+            program.display()
+        );
+        assert_eq!(well(&env, &["status"]), expected);
+
+        assert_eq!(well(&env, &["uninstall"]), "removed; nothing is scheduled any more\n");
+        assert_eq!(
+            calls(&env),
+            [
+                "systemctl --user disable --now unspool-index.timer",
+                "systemctl --user reset-failed unspool-index.service",
+                "systemctl --user daemon-reload",
+            ]
+        );
+        assert_eq!(std::fs::read_dir(unit(&env, "")).expect("listed").count(), 0);
+        assert_eq!(well(&env, &["uninstall"]), "nothing is scheduled\n");
+        let ran = schedule(&env, &["status"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, "nothing is scheduled (`unspool schedule install`)\n"));
+    }
+}
+
+#[test]
+fn a_new_time_replaces_the_old_one() {
+    let env = with(&[("systemctl", SYSTEMCTL)]);
+    well(&env, &["install", "--rebuild", "weekly", "--verify", "daily"]);
+    assert!(read(unit(&env, "unspool-index.timer")).contains("OnCalendar=*-*-* *:00:00\n"));
+    assert!(read(unit(&env, "unspool-rebuild.timer")).contains("OnCalendar=Sun *-*-* 04:20:00\n"));
+    assert!(read(unit(&env, "unspool-rebuild.service")).contains(" index --quiet --scheduled --rebuild --wait 900 "));
+    assert!(read(unit(&env, "unspool-verify.timer")).contains("OnCalendar=*-*-* 05:40:00\n"));
+    assert!(read(unit(&env, "unspool-verify.service")).contains(" verify --scheduled "));
+    calls(&env);
+    assert_eq!(
+        well(&env, &["install", "--daily", "03:00", "--verify", "daily"]),
+        "installed: index every day at 03:00, verify every day at 05:40, by systemd\n"
+    );
+    assert_eq!(
+        calls(&env),
+        [
+            "systemctl --user disable --now unspool-rebuild.timer",
+            "systemctl --user reset-failed unspool-rebuild.service",
+            "systemctl --user daemon-reload",
+            "systemctl --user enable unspool-index.timer unspool-verify.timer",
+            "systemctl --user restart unspool-index.timer unspool-verify.timer",
+        ]
+    );
+    assert!(!unit(&env, "unspool-rebuild.timer").is_file());
+}
+
+#[test]
+fn systemd_reads_the_units_without_complaint() {
+    if !works("systemd-analyze", &["--version"]) {
+        return skip("no systemd-analyze");
+    }
+    let env = with(&[("systemctl", SYSTEMCTL)]);
+    let index = env.path().join("an index $HOME;x");
+    let installed = command(&env)
+        .env("CLAUDE_CONFIG_DIR", env.claude())
+        .arg("--index-dir")
+        .arg(&index)
+        .args(["schedule", "install", "--rebuild", "monthly", "--verify", "weekly", "--every", "6h"])
+        .output()
+        .expect("ran");
+    assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+    for task in ["index", "rebuild", "verify"] {
+        let verified = tool("systemd-analyze")
+            .args(["--user", "verify", "--man=no"])
+            .arg(unit(&env, &format!("unspool-{task}.timer")))
+            .env("XDG_RUNTIME_DIR", env.path())
+            .env("HOME", env.path().join("home"))
+            .output()
+            .expect("ran");
+        let said = String::from_utf8_lossy(&verified.stderr);
+        assert!(verified.status.success() && !said.contains("unspool"), "{task}: {said}");
+    }
+    let service = read(unit(&env, "unspool-index.service"));
+    assert!(service.contains("--index-dir \"") && service.contains("an index $$HOME;x\""), "{service}");
+    assert!(service.contains(&format!("\nEnvironment=\"CLAUDE_CONFIG_DIR={}\"\n", env.claude().display())));
+}
+
+#[test]
+fn times_are_checked_before_anything_is_written() {
+    let env = with(&[("systemctl", SYSTEMCTL), ("crontab", CRONTAB)]);
+    for args in [
+        ["--every", "7m"],
+        ["--every", "0m"],
+        ["--daily", "25:00"],
+        ["--calendar", "a\nExecStart=/bin/sh"],
+        ["--calendar", "50% of noon"],
+    ] {
+        let ran = schedule(&env, &[&["install"][..], &args].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}");
+        assert!(ran.stderr.contains("error:"), "{}", ran.stderr);
+    }
+    let ran = schedule(&env, &["install", "--backend", "cron", "--calendar", "61 * * * *"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("is no time that cron understands") && ran.stderr.contains("five fields"));
+    assert_eq!(schedule(&env, &["install", "--every", "1h", "--daily", "03:00"]).code, 2);
+    if works("systemd-analyze", &["--version"]) {
+        let ran = schedule(&env, &["install", "--calendar", "every full moon"]);
+        assert_eq!(ran.code, 2);
+        assert!(ran.stderr.contains("is no time that systemd understands"), "{}", ran.stderr);
+        well(&env, &["install", "--calendar", "Mon..Fri *-*-* 09:00"]);
+        assert!(read(unit(&env, "unspool-index.timer")).contains("\nOnCalendar=Mon..Fri *-*-* 09:00\n"));
+        well(&env, &["uninstall"]);
+    }
+    assert!(!unit(&env, "unspool-index.timer").is_file());
+    assert!(!said(&env, "table").is_file());
+}
+
+#[test]
+fn a_dry_run_shows_what_an_install_does() {
+    let env = with(&[("systemctl", SYSTEMCTL)]);
+    let shown = well(&env, &["install", "--every", "30m", "--dry-run"]);
+    assert_eq!(calls(&env), [""; 0]);
+    assert!(!unit(&env, "").is_dir(), "nothing is written");
+    well(&env, &["install", "--every", "30m"]);
+    let file = |name: &str| format!("# write {}\n{}", unit(&env, name).display(), read(unit(&env, name)));
+    let runs: String = calls(&env)
+        .iter()
+        .map(|call| format!("# run\n{}\n", call.replace("systemctl", &bin(&env).join("systemctl").to_string_lossy())))
+        .collect();
+    assert_eq!(shown, file("unspool-index.service") + &file("unspool-index.timer") + &runs);
+    let shown = well(&env, &["uninstall", "--dry-run"]);
+    assert!(shown.contains(&format!("# remove {}\n", unit(&env, "unspool-index.timer").display())), "{shown}");
+    assert!(unit(&env, "unspool-index.timer").is_file());
+}
+
+#[test]
+fn cron_install_status_uninstall_and_again() {
+    let env = with(&[("crontab", CRONTAB)]);
+    let others = b"MAILTO=me\n# \xff not text\n\n0 5 * * 1 tar % x\n";
+    std::fs::write(said(&env, "table"), others).expect("written");
+    for _ in 0..2 {
+        let args = ["install", "--backend", "cron", "--every", "15m", "--rebuild", "weekly"];
+        assert_eq!(well(&env, &args), "installed: index every 15 minutes, rebuild every Sunday at 04:20, by cron\n");
+        let program = bin(&env).join("unspool");
+        let (program, index) = (program.display(), env.index_dir());
+        let block = format!(
+            "# >>> unspool >>>\n\
+             # Written by `unspool schedule install`; `unspool schedule uninstall` takes these lines out again.\n\
+             */15 * * * * {program} index --quiet --scheduled --index-dir {index}\n\
+             20 4 * * 0 {program} index --quiet --scheduled --rebuild --wait 900 --index-dir {index}\n\
+             # <<< unspool <<<\n",
+            index = index.display()
+        );
+        assert_eq!(std::fs::read(said(&env, "table")).expect("read"), [others, block.as_bytes()].concat());
+        assert_eq!(std::fs::read(env.index_dir().join("crontab.before")).expect("kept"), others);
+        assert_eq!(calls(&env), ["crontab -"]);
+        assert!(well(&env, &args).starts_with("already up to date"));
+        assert_eq!(calls(&env), [""; 0]);
+        let expected = format!(
+            "index by cron: */15 * * * *\n  next     Mon 2026-11-16 12:15:00 UTC\n  last     never\n  \
+             program  {program}\n  log      cron mails what a run says, where mail is set up\n\
+             rebuild by cron: 20 4 * * 0\n  next     Sun 2026-11-22 04:20:00 UTC\n  last     never\n  \
+             program  {program}\n  log      cron mails what a run says, where mail is set up\n"
+        );
+        assert_eq!(well(&env, &["status"]), expected);
+        assert_eq!(well(&env, &["uninstall"]), "removed; nothing is scheduled any more\n");
+        assert_eq!(std::fs::read(said(&env, "table")).expect("read"), others);
+        calls(&env);
+    }
+}
+
+#[test]
+fn cron_runs_what_it_was_given() {
+    let env = with(&[("crontab", CRONTAB)]);
+    let first = session(1);
+    env.write(format!("-home-u-x/{first}.jsonl"), user_line(&first, 1, "a scheduled pelican"));
+    let index = env.path().join("an index; `touch x` $HOME");
+    let claude = env.claude();
+    let installed = command(&env)
+        .env("CLAUDE_CONFIG_DIR", &claude)
+        .env("UNSPOOL_INDEX_DIR", &index)
+        .args(["schedule", "install", "--backend", "cron"])
+        .output()
+        .expect("ran");
+    assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+    let table = read(said(&env, "table"));
+    let line = table.lines().find(|line| line.starts_with("0 * * * * ")).expect("a line");
+    // As cron does it: a shell, a home, and little else.
+    let ran = Command::new("/bin/sh")
+        .args(["-c", line.strip_prefix("0 * * * * ").expect("a command")])
+        .env_clear()
+        .env("HOME", env.path().join("home"))
+        .env("PATH", "/usr/bin:/bin")
+        .current_dir(env.path().join("home"))
+        .output()
+        .expect("ran");
+    assert_eq!((ran.status.code(), ran.stdout.as_slice(), ran.stderr.as_slice()), (Some(0), &b""[..], &b""[..]));
+    let mut search = env.command();
+    search.env("CLAUDE_CONFIG_DIR", &claude).env("UNSPOOL_INDEX_DIR", &index);
+    let found = Ran::from(search.args(["search", "--no-refresh", "pelican"]).output().expect("ran"));
+    assert_eq!(found.code, 0, "the index of the roots it was installed for: {}", found.stderr);
+}
+
+#[test]
+fn launchd_install_status_uninstall_and_again() {
+    let env = with(&[("launchctl", LAUNCHCTL)]);
+    let user = Command::new("id").arg("-u").output().expect("ran");
+    let user = String::from_utf8_lossy(&user.stdout).trim().to_string();
+    let plist = env.path().join("home/Library/LaunchAgents/dev.unspool.index.plist");
+    for _ in 0..2 {
+        let args = ["install", "--backend", "launchd", "--every", "1h"];
+        assert_eq!(well(&env, &args), "installed: index every hour, by launchd\n");
+        assert_eq!(
+            calls(&env),
+            [
+                format!("launchctl bootout gui/{user}/dev.unspool.index"),
+                format!("launchctl enable gui/{user}/dev.unspool.index"),
+                format!("launchctl bootstrap gui/{user} {}", plist.display()),
+            ]
+        );
+        assert!(well(&env, &args).starts_with("already up to date"));
+        assert_eq!(calls(&env), [""; 0]);
+        let expected = format!(
+            "index by launchd: every hour\n  next     the scheduler does not tell\n  last     never\n  result   ok\n  \
+             program  {}\n  log      {}\n",
+            bin(&env).join("unspool").display(),
+            env.path().join("home/Library/Logs/unspool-index.log").display()
+        );
+        assert_eq!(well(&env, &["status"]), expected);
+        assert_eq!(well(&env, &["uninstall"]), "removed; nothing is scheduled any more\n");
+        assert_eq!(calls(&env), [format!("launchctl bootout gui/{user}/dev.unspool.index")]);
+        assert!(!plist.is_file());
+    }
+}
+
+#[test]
+fn a_property_list_says_what_was_asked() {
+    let env = with(&[("launchctl", LAUNCHCTL)]);
+    let ran = command(&env)
+        .env("CLAUDE_CONFIG_DIR", env.claude())
+        .env("UNSPOOL_INDEX_DIR", env.path().join("a <b> & c"))
+        .args(["schedule", "install", "--backend", "launchd", "--calendar", "0,30 3 * * mon", "--verify", "weekly"])
+        .output()
+        .expect("ran");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let script = "import plistlib, json, sys; print(json.dumps(plistlib.load(open(sys.argv[1], 'rb'))))";
+    let plist = env.path().join("home/Library/LaunchAgents/dev.unspool.index.plist");
+    let Ok(parsed) = Command::new("python3").args(["-c", script]).arg(plist).output() else {
+        return skip("no python3");
+    };
+    assert!(parsed.status.success(), "{}", String::from_utf8_lossy(&parsed.stderr));
+    let parsed: Value = serde_json::from_slice(&parsed.stdout).expect("JSON");
+    let log = env.path().join("home/Library/Logs/unspool-index.log");
+    let expected = serde_json::json!({
+        "Label": "dev.unspool.index",
+        "ProgramArguments": [bin(&env).join("unspool"), "index", "--quiet", "--scheduled", "--root", env.claude(),
+            "--index-dir", env.path().join("a <b> & c")],
+        "EnvironmentVariables": {"CLAUDE_CONFIG_DIR": env.claude()},
+        "StartCalendarInterval": [{"Minute": 0, "Hour": 3, "Weekday": 1}, {"Minute": 30, "Hour": 3, "Weekday": 1}],
+        "ProcessType": "Background", "LowPriorityIO": true, "Nice": 10, "Umask": 63,
+        "StandardOutPath": log, "StandardErrorPath": log,
+    });
+    assert_eq!(parsed, expected);
+}
+
+#[test]
+fn schtasks_install_status_uninstall_and_again() {
+    let env = with(&[("schtasks", SCHTASKS)]);
+    let file = env.index_dir().join("task-index.xml");
+    for _ in 0..2 {
+        let args = ["install", "--backend", "schtasks", "--every", "15m"];
+        assert_eq!(well(&env, &args), "installed: index every 15 minutes, by schtasks\n");
+        assert_eq!(calls(&env), [format!("schtasks /create /tn \\unspool\\index /xml {} /f", file.display())]);
+        let bytes = std::fs::read(&file).expect("read");
+        let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+        let text = String::from_utf16(&units).expect("UTF-16");
+        assert!(text.starts_with("\u{feff}<?xml version=\"1.0\" encoding=\"UTF-16\"?>\n"));
+        assert!(text.contains("<Interval>PT15M</Interval>") && text.contains("index --quiet --scheduled --index-dir"));
+        let parse = "import sys, xml.etree.ElementTree as e; e.parse(sys.argv[1])";
+        match Command::new("python3").args(["-c", parse]).arg(&file).output() {
+            Ok(parsed) => assert!(parsed.status.success(), "{}", String::from_utf8_lossy(&parsed.stderr)),
+            Err(_) => skip("no python3"),
+        }
+        assert!(well(&env, &args).starts_with("already up to date"));
+        assert_eq!(calls(&env), [""; 0]);
+        let status = well(&env, &["status"]);
+        let expected = "  next     11/16/2026 12:15:00 PM\n  last     11/16/2026 12:00:01 PM\n  result   ok\n";
+        assert!(status.contains(expected), "{status}");
+        assert_eq!(well(&env, &["uninstall"]), "removed; nothing is scheduled any more\n");
+        assert_eq!(calls(&env), ["schtasks /delete /tn \\unspool\\index /f"]);
+        assert!(!file.is_file());
+    }
+    assert_eq!(schedule(&env, &["install", "--backend", "schtasks", "--calendar", "0 3 * * *"]).code, 2);
+}
+
+#[test]
+fn another_scheduler_takes_over_from_the_first() {
+    let env = with(&[("systemctl", SYSTEMCTL), ("crontab", CRONTAB)]);
+    well(&env, &["install", "--backend", "cron"]);
+    calls(&env);
+    well(&env, &["install"]);
+    assert_eq!(calls(&env)[0], "crontab -", "cron's lines go, or there would be two runs");
+    assert_eq!(read(said(&env, "table")), "");
+    let status: Value = serde_json::from_str(&well(&env, &["status", "--json"])).expect("JSON");
+    assert_eq!(status["jobs"].as_array().map(Vec::len), Some(1));
+    assert_eq!(status["jobs"][0]["backend"], "systemd");
+}
+
+#[test]
+fn status_tells_of_a_failure_in_the_systems_words() {
+    let env = with(&[("systemctl", SYSTEMCTL)]);
+    well(&env, &["install"]);
+    let service = "Result=exit-code\nExecMainStatus=6\nExecMainExitTimestamp=Mon 2026-11-16 11:00:02 UTC\n";
+    std::fs::write(said(&env, "service"), service).expect("written");
+    let ran = schedule(&env, &["status"]);
+    assert_eq!(ran.code, 3);
+    assert!(ran.stdout.contains("\n  result   failed: exit-code (code 6)\n"), "{}", ran.stdout);
+    // An upgrade that left no program behind, and a timer that is not running.
+    std::fs::remove_file(bin(&env).join("unspool")).expect("removed");
+    std::fs::write(said(&env, "timer"), "ActiveState=inactive\n").expect("written");
+    let ran = schedule(&env, &["status"]);
+    assert!(ran.stdout.contains("is not there any more; run `unspool schedule install` again"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\n  state    not active"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_failed_run_is_seen_until_one_succeeds() {
+    let env = with(&[("crontab", CRONTAB)]);
+    let first = session(1);
+    env.write(format!("-home-u-x/{first}.jsonl"), user_line(&first, 1, "pelican"));
+    assert_eq!(env.run(&["index", "--quiet", "--scheduled"]).code, 0);
+    assert!(env.run(&["status"]).stdout.contains("schedule     last run just now: ok\n"));
+    well(&env, &["install", "--backend", "cron"]);
+    // A file where the index should be: no run can succeed.
+    let lock = std::fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());
+    let lock = lock.into_iter().find(|path| path.extension() == Some(OsStr::new("lock"))).expect("a lock");
+    std::fs::remove_file(&lock).expect("removed");
+    std::fs::create_dir(&lock).expect("made");
+    env.append(format!("-home-u-x/{first}.jsonl"), user_line(&first, 2, "walrus"));
+    let failed = env.run(&["index", "--quiet", "--scheduled"]);
+    assert_eq!(failed.code, 2, "{}", failed.stderr);
+    let status = schedule(&env, &["status"]);
+    assert_eq!(status.code, 3);
+    assert!(status.stdout.contains("\n  result   failed\n  reason   cannot open the lock "), "{}", status.stdout);
+    let shown = env.run(&["status"]).stdout;
+    assert!(shown.contains("schedule     last run just now: failed: cannot open the lock "), "{shown}");
+    assert!(shown.contains("last success just now"), "{shown}");
+    if let Some((first, second)) = on_a_terminal(&env) {
+        assert!(first.contains("the last scheduled run (index) failed: cannot open the lock"), "{first}");
+        assert!(!second.contains("failed"), "told once: {second}");
+    }
+    std::fs::remove_dir(&lock).expect("removed");
+    assert_eq!(env.run(&["index", "--quiet", "--scheduled"]).code, 0);
+    assert!(env.run(&["status"]).stdout.contains("schedule     last run just now: ok\n"));
+    assert_eq!(schedule(&env, &["status"]).code, 0);
+    assert_eq!(env.run(&["status", "--json"]).stdout.lines().count(), 1, "programs get the same as one object");
+}
+
+/// What two commands after one another say to somebody at a terminal.
+fn on_a_terminal(env: &Env) -> Option<(String, String)> {
+    let run = || {
+        let inner = env.command();
+        let line = format!("{} search --no-refresh pelican", inner.get_program().to_string_lossy());
+        let mut command = Command::new("script");
+        command.args(["-qec", &line, "/dev/null"]).env_clear().current_dir(env.path());
+        inner.get_envs().for_each(|(name, value)| _ = command.env(name, value.expect("set")));
+        command.output().ok().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let both = run().zip(run());
+    if both.is_none() {
+        skip("no script");
+    }
+    both
+}
+
+#[test]
+fn a_run_that_was_cut_off_has_failed() {
+    let env = Env::with_fixtures("home");
+    env.index();
+    let record = std::fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());
+    let lock = record.into_iter().find(|path| path.extension() == Some(OsStr::new("lock"))).expect("a lock");
+    std::fs::write(lock.with_extension("ran-index.json"), r#"{"started":1000}"#).expect("written");
+    let shown = env.run(&["status"]).stdout;
+    assert!(shown.contains("failed: it was cut off (killed, or the machine went down)"), "{shown}");
+    // Half a record, or a stranger's, is no record.
+    std::fs::write(lock.with_extension("ran-index.json"), "{\"star").expect("written");
+    assert!(env.run(&["status"]).stdout.contains("schedule     no run yet"));
+}
+
+#[test]
+fn a_scheduled_check_fails_loudly() {
+    let env = Env::with_fixtures("home");
+    assert_eq!(env.run(&["verify", "--scheduled"]).code, 4);
+    env.index();
+    let ran = env.run(&["verify", "--scheduled"]);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+}
+
+#[test]
+fn f25_schedule_with_awkward_paths() {
+    let env = with(&[("systemctl", SYSTEMCTL), ("crontab", CRONTAB), ("launchctl", LAUNCHCTL)]);
+    let table = b"1 2 3 4 5 other\n\xff\n";
+    std::fs::write(said(&env, "table"), table).expect("written");
+    for name in [&b"50%"[..], b"a\nb", b"a\"b", b"a'b", b"a\\b", b"\xff\xfe", b"a\tb"] {
+        let index = env.path().join(OsStr::from_bytes(name));
+        for backend in ["systemd", "cron", "launchd"] {
+            let ran = command(&env)
+                .env("UNSPOOL_INDEX_DIR", &index)
+                .args(["schedule", "install", "--backend", backend])
+                .output()
+                .expect("ran");
+            let said = String::from_utf8_lossy(&ran.stderr);
+            assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(2), &b""[..]), "{backend} {said}");
+            assert!(said.contains("cannot schedule with") && said.contains("symbolic link"), "{said}");
+        }
+    }
+    let ran = command(&env).env("UNSPOOL_X", "50%").args(["schedule", "install"]).output().expect("ran");
+    assert_eq!(ran.status.code(), Some(2));
+    assert_eq!(calls(&env), [""; 0]);
+    assert!(!unit(&env, "").is_dir());
+    assert_eq!(std::fs::read(said(&env, "table")).expect("read"), table);
+    // Half a block of ours is for a person to look at.
+    std::fs::write(said(&env, "table"), "# >>> unspool >>>\n").expect("written");
+    let ran = schedule(&env, &["install", "--backend", "cron"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("crontab -e"), "{}", ran.stderr);
+    assert_eq!(read(said(&env, "table")), "# >>> unspool >>>\n");
+}
+
+#[test]
+fn f26_programs_in_the_way() {
+    let env = with(&[("crontab", CRONTAB)]);
+    // A folder others can write to comes first, then a relative one and an empty one.
+    let trap = env.path().join("trap");
+    std::fs::create_dir_all(&trap).expect("made");
+    std::fs::set_permissions(&trap, std::fs::Permissions::from_mode(0o777)).expect("set");
+    for name in ["systemctl", "crontab", "launchctl", "systemd-analyze", "unspool"] {
+        let text = format!("#!/bin/sh\ntouch '{}'\n", env.path().join("trapped").display());
+        std::fs::write(trap.join(name), text).expect("written");
+        std::fs::set_permissions(trap.join(name), std::fs::Permissions::from_mode(0o755)).expect("set");
+    }
+    let path = format!("{}:trap::.:{}:/usr/bin:/bin", trap.display(), bin(&env).display());
+    let ran =
+        command(&env).env("PATH", &path).args(["schedule", "install", "--backend", "cron"]).output().expect("ran");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(calls(&env), ["crontab -"]);
+    assert!(!env.path().join("trapped").is_file());
+    if !can_trace() {
+        return skip("cannot trace");
+    }
+    let trace = env.path().join("trace");
+    let trace_text = trace.to_string_lossy();
+    let mut traced = under(&env, &["strace", "-f", "-e", "trace=execve", "-o", &trace_text]);
+    traced.env("PATH", &path).args(["schedule", "status"]);
+    assert!(traced.output().expect("ran").status.success());
+    let trace = read(&trace);
+    let programs = trace.lines().filter_map(|line| line.split("execve(\"").nth(1));
+    assert!(programs.into_iter().all(|program| program.starts_with('/') && !program.contains("/sh\"")), "{trace}");
+}
