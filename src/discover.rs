@@ -5,7 +5,7 @@
 //! `tool-results/`, and `history.jsonl`. A folder that cannot be listed is remembered, so that nobody mistakes
 //! "could not look" for "is not there".
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -95,6 +95,28 @@ pub fn discover(roots: &[Root]) -> Scan {
     scan
 }
 
+/// Lists only the projects that these files belong to, which is much less when somebody has just told us what has
+/// changed. None where a file lies in no project of these roots by its name: then only a look at everything tells.
+pub fn discover_around(roots: &[Root], files: &[PathBuf]) -> Option<Scan> {
+    let mut projects = BTreeSet::new();
+    let mut scan = Scan::default();
+    for file in files {
+        let root = roots.iter().find(|root| file.starts_with(&root.path))?;
+        if *file == root.path.join("history.jsonl") {
+            scan.list_history(root);
+            continue;
+        }
+        let folder = projects_folder(&root.path);
+        let mut rest = file.strip_prefix(&folder).ok()?.components();
+        let project = rest.next().filter(|_| rest.next().is_some())?;
+        projects.insert(folder.join(project));
+    }
+    projects.iter().for_each(|project| scan.absorb(walk_project(project)));
+    scan.sources.sort_by(|a, b| a.path.cmp(&b.path));
+    scan.drop_second_names();
+    Some(scan)
+}
+
 impl Scan {
     /// Says whether a path lies where this scan could not look.
     pub fn is_blind_to(&self, path: &Path) -> bool {
@@ -108,9 +130,8 @@ impl Scan {
         self.ignored.extend(part.ignored);
     }
 
-    /// Notes the history file and returns the project folders of a root.
-    fn list_root(&mut self, root: &Root) -> Vec<PathBuf> {
-        let projects = projects_folder(&root.path);
+    /// Notes the history file of a root.
+    fn list_history(&mut self, root: &Root) {
         let history = root.path.join("history.jsonl");
         if let Ok(meta) = history.symlink_metadata()
             && meta.is_file()
@@ -119,6 +140,12 @@ impl Scan {
             let kind = SourceKind::History;
             self.sources.push(Source { path: history, kind, session: String::new(), agent: None, stat, meta: None });
         }
+    }
+
+    /// Notes the history file and returns the project folders of a root.
+    fn list_root(&mut self, root: &Root) -> Vec<PathBuf> {
+        let projects = projects_folder(&root.path);
+        self.list_history(root);
         let entries = match fs_err::read_dir(&projects) {
             Ok(entries) => entries,
             Err(error) => {

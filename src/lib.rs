@@ -10,6 +10,7 @@
 //! | [`discover`] | roots → files to index; the only walk over directories |
 //! | [`lines`] | file + offset → lines; the only code that opens transcripts |
 //! | [`event`] | line → event; the only code that knows Claude Code's JSON keys |
+//! | [`settings`] | Claude Code's settings and hooks; the only code that knows the keys of `settings.json` |
 //! | [`document`] | events of a file → documents: what is searchable, under which role, kind, tool, path, time |
 //! | [`analysis`], [`query`] | text → terms; what the user typed → what is looked for |
 //! | [`index`] | documents and checkpoints in tantivy, and finding them; the only folder that names tantivy |
@@ -49,6 +50,7 @@ pub mod discover;
 pub mod lines;
 mod json;
 pub mod event;
+pub mod settings;
 pub mod document;
 pub mod analysis;
 pub mod query;

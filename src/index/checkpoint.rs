@@ -172,6 +172,11 @@ impl Checkpoint {
         (self.meta_size, self.meta_mtime_ns) != (meta.size, meta.mtime_ns)
     }
 
+    /// Whether a file is just as it was when it was read.
+    pub fn is_as(&self, source: &Source) -> bool {
+        self.stat_key() == source_stat_key(source)
+    }
+
     /// Whether it may be the same file under a new name.
     pub fn may_be(&self, source: &Source) -> bool {
         let same_place = self.ino != 0 && (self.dev, self.ino) == (source.stat.dev, source.stat.ino);

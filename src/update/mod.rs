@@ -9,11 +9,12 @@ mod plan;
 mod read;
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use crate::discover::{Root, Scan, SourceKind, discover};
+use crate::discover::{Root, Scan, SourceKind, discover, discover_around};
 use crate::error::{Error, ErrorKind, Problem, Result};
 use crate::fault;
 use crate::index::{Locked, Reader, RunSize, Store, Writer};
@@ -35,6 +36,8 @@ pub struct UpdateOptions {
     pub confirm: bool,
     /// How long to wait for another run to end.
     pub wait: Duration,
+    /// Look only at these files, if they are known already; nothing else is checked or noted as gone. Empty for all.
+    pub only: Vec<PathBuf>,
 }
 
 /// Is told how the work goes, and says when to stop.
@@ -110,6 +113,12 @@ pub struct Report {
 
 /// Brings the index up to date.
 pub fn update(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dyn Watch) -> Result<Report> {
+    if !options.rebuild
+        && !options.only.is_empty()
+        && let Some(report) = update_named(store, roots, options, watch)?
+    {
+        return Ok(report);
+    }
     let scan = discover(roots);
     if !options.rebuild
         && let Ok(Some(plan)) = pending(store, &scan, roots, options)
@@ -138,6 +147,28 @@ pub fn update(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dy
             done => done,
         },
         Err(error) => Err(error),
+    }
+}
+
+/// Reads what is new in the named files. None if that is not enough: one of them is new, moved or gone, or the index
+/// itself needs attention. Whatever was named then is part of a look at everything.
+fn update_named(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dyn Watch) -> Result<Option<Report>> {
+    let Some(scan) = discover_around(roots, &options.only) else { return Ok(None) };
+    let planned = || match store.read() {
+        Ok(Some(reader)) => Plan::for_named(&reader, &scan, &options.only),
+        _ => Ok(None),
+    };
+    match planned()? {
+        None => return Ok(None),
+        Some(plan) if plan.is_empty() => return Ok(Some(Report::of_scan(&scan, &plan))),
+        Some(_) => {}
+    }
+    let locked = store.lock(options.wait)?;
+    // Another run may have done it, or changed everything, while we waited.
+    let Some(plan) = planned()? else { return Ok(None) };
+    match run(&locked, &scan, &plan, false, options, watch) {
+        Err(error) if error.kind == ErrorKind::Damaged => Ok(None),
+        done => done.map(Some),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is to be done: which files are new, grown, changed, moved or gone. Looks at stats and checkpoints only.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use crate::discover::{Root, Scan, Source, SourceKind};
 use crate::error::{Problem, Result};
@@ -69,6 +70,25 @@ impl Plan {
         Ok(plan.ordered())
     }
 
+    /// Plans for what has changed in the named files, and in what belongs to their sessions. None if one of them is
+    /// not known yet or not there any more, or if the last run ended badly: then everything has to be looked at.
+    pub(super) fn for_named(reader: &Reader, scan: &Scan, named: &[PathBuf]) -> Result<Option<Self>> {
+        if reader.ended_badly() || named.iter().any(|path| scan.sources.iter().all(|source| source.path != *path)) {
+            return Ok(None);
+        }
+        let mut plan = Self { forgotten: reader.forgotten_sessions()?, ..Self::default() };
+        for source in scan.sources.iter().filter(|source| belongs_to(source, named)) {
+            let before = reader.checkpoint(FileKey::of(&source.path))?;
+            let Some(before) = before.filter(|before| before.gone_since.is_none()) else { return Ok(None) };
+            if plan.forgotten.contains(&source.session) || before.is_as(source) {
+                plan.unchanged += 1;
+            } else {
+                plan.work.push(Work { source: source.clone(), before: Some(before), moved_from: None });
+            }
+        }
+        Ok(Some(plan.ordered()))
+    }
+
     /// Whether there is nothing to do.
     pub(super) fn is_empty(&self) -> bool {
         self.work.is_empty() && self.gone.is_empty()
@@ -120,6 +140,11 @@ impl Plan {
             self.gone = gone;
         }
     }
+}
+
+/// Whether a file is one of these, or lies in the folder of a session that is.
+fn belongs_to(source: &Source, named: &[PathBuf]) -> bool {
+    named.iter().any(|path| source.path == *path || source.path.starts_with(path.with_extension("")))
 }
 
 /// What was there last time and is not there now.

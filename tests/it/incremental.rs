@@ -28,6 +28,7 @@ enum Op {
     Touch { file: usize },
     Describe { file: usize },
     Index,
+    IndexOne { file: usize },
 }
 
 const FILES: usize = 4;
@@ -46,7 +47,9 @@ fn op() -> impl Strategy<Value = Op> {
         1 => file.clone().prop_map(|file| Op::Move { file }),
         1 => file.clone().prop_map(|file| Op::Delete { file }),
         1 => file.clone().prop_map(|file| Op::Touch { file }),
-        1 => file.prop_map(|file| Op::Describe { file }),
+        1 => file.clone().prop_map(|file| Op::Describe { file }),
+        // A run that is told which file has changed; it may not have.
+        3 => file.prop_map(|file| Op::IndexOne { file }),
         5 => Just(Op::Index),
     ]
 }
@@ -90,9 +93,13 @@ impl World {
     }
 
     fn index(&self, name: &str) {
+        self.index_only(name, Vec::new());
+    }
+
+    fn index_only(&self, name: &str, only: Vec<PathBuf>) {
         let store = Store::new(&self.dir.path().join(name), &self.roots());
-        let options =
-            UpdateOptions { now: 1, confirm: true, wait: Duration::from_secs(10), ..UpdateOptions::default() };
+        let wait = Duration::from_secs(10);
+        let options = UpdateOptions { now: 1, confirm: true, wait, only, ..UpdateOptions::default() };
         update(&store, &self.roots(), &options, &Unwatched).expect("indexed");
     }
 
@@ -124,6 +131,7 @@ impl World {
     fn apply(&self, op: &Op, step: u32) {
         match op {
             Op::Index => self.index("many"),
+            Op::IndexOne { file } => self.index_only("many", self.find(*file).into_iter().collect()),
             Op::Append { file, lines } => self.write(*file, step, |text| text.extend(made(lines, *file, step))),
             Op::AppendHalf { file } => self.write(*file, step, |text| {
                 let line = made(&[0], *file, step);

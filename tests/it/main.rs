@@ -33,5 +33,6 @@ mod config;
 mod docs;
 // Always current: regular runs, the hook, the watch.
 mod schedule;
+mod hook;
 // One test for each bug, named after it.
 mod regression;

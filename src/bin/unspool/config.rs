@@ -104,7 +104,7 @@ impl Config {
 
     /// The folder that holds the index.
     pub(crate) fn data_dir(&self) -> PathBuf {
-        self.store.directory().parent().map(Path::to_path_buf).unwrap_or_default()
+        self.data_dir.clone()
     }
 
     /// The options that lead another process to the same roots and the same index, wherever it is started. The usual
@@ -113,6 +113,25 @@ impl Config {
         let named = self.roots.iter().filter(|root| root.required);
         let roots = named.flat_map(|root| ["--root".into(), root.path.clone().into_os_string()]);
         roots.chain(["--index-dir".into(), self.data_dir().into_os_string()]).collect()
+    }
+
+    /// The same, without what goes without saying: the usual index.
+    pub(crate) fn carried_if_named(&self) -> Vec<OsString> {
+        let mut words = self.carried();
+        if !["option", "UNSPOOL_INDEX_DIR"].contains(&self.origins[1]) {
+            words.truncate(words.len() - 2);
+        }
+        words
+    }
+
+    /// Claude Code's settings files: one in each root that is there.
+    pub(crate) fn settings_files(&self) -> Vec<PathBuf> {
+        let folder = |root: &Root| match root.path.file_name() {
+            Some(name) if name == "projects" => root.path.parent().map(Path::to_path_buf),
+            _ => Some(root.path.clone()),
+        };
+        let there = self.roots.iter().filter_map(folder).filter(|folder| folder.is_dir());
+        there.map(|folder| folder.join("settings.json")).collect()
     }
 
     pub(crate) fn screen(&self) -> Screen {

@@ -1,6 +1,7 @@
 //! What leaves the program: text on stdout, messages on stderr, and the exit code.
 
 use std::io::{self, IsTerminal as _, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::AutoStream;
 use anyhow::Context as _;
@@ -75,8 +76,18 @@ pub(crate) fn write_all(bytes: &[u8]) -> anyhow::Result<()> {
     }
 }
 
+static HUSHED: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is said beside the answer.
+pub(crate) fn hush() {
+    HUSHED.store(true, Ordering::Relaxed);
+}
+
 /// Says something beside the answer.
 pub(crate) fn note(text: &str) {
+    if HUSHED.load(Ordering::Relaxed) {
+        return;
+    }
     let _ = writeln!(io::stderr().lock(), "unspool: {}", one_line(text));
 }
 

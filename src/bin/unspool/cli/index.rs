@@ -37,6 +37,14 @@ pub(crate) struct IndexArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     wait: u64,
 
+    /// Look only at this transcript and its subagents, unless it is new; may be given several times
+    #[arg(long, value_name = "FILE")]
+    file: Vec<std::path::PathBuf>,
+
+    /// Wait a moment first
+    #[arg(long, hide = true)]
+    settle: bool,
+
     /// For timers: another run being under way is no failure, and `status` tells how it went
     #[arg(long)]
     scheduled: bool,
@@ -60,7 +68,12 @@ fn run_once(config: &Config, args: &IndexArgs) -> anyhow::Result<Option<u8>> {
         rebuild: args.rebuild,
         confirm: args.confirm,
         wait: Duration::from_secs(args.wait),
+        only: args.file.iter().map(std::path::absolute).collect::<Result<_, _>>()?,
     };
+    if args.settle {
+        // Claude Code may still be writing what its hook told us of.
+        std::thread::sleep(Duration::from_millis(300));
+    }
     let updated = update(&config.store, &config.roots, &options, &progress);
     progress.clear();
     let report = match updated {

@@ -7,6 +7,7 @@ mod filter;
 mod forget;
 mod help;
 mod freshness;
+mod hook;
 mod index;
 mod man;
 mod prune;
@@ -102,6 +103,7 @@ enum Command {
     Man(man::ManArgs),
     Help(help::HelpArgs),
     Schedule(schedule::ScheduleArgs),
+    Hook(hook::HookArgs),
 }
 
 /// Parses the command line and runs the command.
@@ -114,6 +116,11 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         Command::Man(args) => return man::run(Cli::command(), args),
         Command::Help(args) => return help::run(Cli::command(), &cli.global, args),
         _ => {}
+    }
+    if let Command::Hook(args) = &cli.command
+        && args.is_event()
+    {
+        return Ok(hook::take_event(&cli.global));
     }
     let config = Config::new(&cli.global)?;
     if crate::out::notes_are_seen() {
@@ -135,6 +142,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         }
         Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Help(_) => Ok(crate::out::OK),
         Command::Schedule(args) => schedule::run(&config, &args),
+        Command::Hook(args) => hook::run(&config, &args),
     }
 }
 

@@ -182,7 +182,7 @@ fn jobs(config: &Config, place: &Place, args: &InstallArgs, backslash: bool) -> 
 }
 
 /// An upgrade or a clean-up takes away programs that lie in such places.
-fn warn_of_passing_place(program: &std::path::Path) {
+pub(super) fn warn_of_passing_place(program: &std::path::Path) {
     let text = program.to_string_lossy();
     let passing = ["/target/debug/", "/target/release/", "/Cellar/", "/nix/store/"];
     if passing.iter().any(|part| text.contains(part)) {
