@@ -16,6 +16,7 @@
 //! | [`index`] | documents and checkpoints in tantivy, and finding them; the only folder that names tantivy |
 //! | [`update`] | **the pipeline**: discover → plan → lines → event → document → index |
 //! | [`snippet`], [`search`], [`stats`], [`upkeep`] | answers: hits in their sessions; figures; status, verify, prune, forget |
+//! | [`retention`] | what Claude Code is about to delete, and whether the index has it |
 //! | [`history`] | who created, changed, read a file; its contents at any time; who wrote which line |
 //! | [`render`] | answers as text and as JSON |
 //!
@@ -61,4 +62,5 @@ pub mod search;
 pub mod history;
 pub mod stats;
 pub mod upkeep;
+pub mod retention;
 pub mod render;

@@ -63,6 +63,12 @@ pub struct Locked<'s> {
     _lock: WriteLock,
 }
 
+/// The right to be the one who watches the roots of a [`Store`].
+#[derive(Debug)]
+pub struct WatchLock {
+    _lock: WriteLock,
+}
+
 impl Store {
     /// Names the place; touches nothing.
     pub fn new(data_dir: &Path, roots: &[Root]) -> Self {
@@ -101,6 +107,25 @@ impl Store {
     /// Says who is writing the index just now, if anybody is.
     pub fn writer_at_work(&self) -> Option<String> {
         WriteLock::holder(&lock::lock_path(&self.data_dir, &self.roots_key))
+    }
+
+    /// Takes the right to be the one who watches the roots. The kernel frees it with its holder.
+    pub fn watch_lock(&self) -> Result<WatchLock> {
+        make_private_folder(&self.data_dir)?;
+        match WriteLock::take(&self.beside("watch.lock"), Duration::ZERO) {
+            Ok(lock) => Ok(WatchLock { _lock: lock }),
+            Err(error) if error.kind == ErrorKind::Busy => {
+                let holder = self.watcher_at_work().unwrap_or("another process".to_string());
+                Err(Error::new(ErrorKind::Busy, format!("a watch is already running ({holder})"))
+                    .hint("there is nothing more to do: it keeps this index current"))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Says who is watching the roots just now, if anybody is.
+    pub fn watcher_at_work(&self) -> Option<String> {
+        WriteLock::holder(&self.beside("watch.lock"))
     }
 
     /// Takes the right to write, waiting a while for whoever has it.

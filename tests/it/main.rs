@@ -34,5 +34,7 @@ mod docs;
 // Always current: regular runs, the hook, the watch.
 mod schedule;
 mod hook;
+mod watch;
+mod retention;
 // One test for each bug, named after it.
 mod regression;

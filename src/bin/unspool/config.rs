@@ -235,7 +235,7 @@ pub(crate) fn settings_dir(home: &Path) -> PathBuf {
 
 /// The variables a scheduled run needs, apart from those that [`Config::carried`] speaks for.
 pub(crate) fn carried_variables() -> Vec<(OsString, OsString)> {
-    let spoken_for = ["UNSPOOL_ROOTS", "UNSPOOL_INDEX_DIR", "UNSPOOL_NOW"];
+    let spoken_for = ["UNSPOOL_ROOTS", "UNSPOOL_INDEX_DIR", "UNSPOOL_NOW", "UNSPOOL_FAULT"];
     let is_ours = |name: &str| name == "CLAUDE_CONFIG_DIR" || name.starts_with("UNSPOOL_");
     let mut found: Vec<_> = std::env::vars_os()
         .filter(|(name, value)| {

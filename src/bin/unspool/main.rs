@@ -9,6 +9,7 @@ mod progress;
 mod settings;
 mod schedule;
 mod signals;
+mod watch;
 
 use std::process::ExitCode;
 

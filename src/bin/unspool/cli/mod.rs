@@ -18,6 +18,7 @@ mod search;
 mod stats;
 mod status;
 mod verify;
+mod watch;
 
 use std::ffi::OsString;
 
@@ -104,6 +105,7 @@ enum Command {
     Help(help::HelpArgs),
     Schedule(schedule::ScheduleArgs),
     Hook(hook::HookArgs),
+    Watch(watch::WatchArgs),
 }
 
 /// Parses the command line and runs the command.
@@ -143,6 +145,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Help(_) => Ok(crate::out::OK),
         Command::Schedule(args) => schedule::run(&config, &args),
         Command::Hook(args) => hook::run(&config, &args),
+        Command::Watch(args) => watch::run(&config, &args),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn run(config: &Config, args: &StatusArgs) -> anyhow::Result<u8> {
     let index = config.store.directory();
     let roots: Vec<String> = config.roots.iter().map(|root| root.path.to_string_lossy().into_owned()).collect();
     let screen = config.screen();
-    let freshness = freshness::freshness(config, &screen);
+    let freshness = freshness::freshness(config, &screen, &status, &reader.known()?);
     out::print(config.color, |out| {
         if args.json {
             return render::json::status(out, &index, &status, &freshness.json);
