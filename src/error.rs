@@ -14,6 +14,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum ErrorKind {
     /// The request itself cannot be understood.
     Usage,
+    /// What was asked for is not there.
+    NotFound,
     /// The index is foreign or of a newer version.
     Unusable,
     /// The index is damaged; a rebuild mends it.

@@ -18,6 +18,7 @@
 //! | [`snippet`], [`search`], [`stats`], [`upkeep`] | answers: hits in their sessions; figures; status, verify, prune, forget |
 //! | [`retention`] | what Claude Code is about to delete, and whether the index has it |
 //! | [`history`] | who created, changed, read a file; its contents at any time; who wrote which line |
+//! | [`conversation`], [`sessions`] | a transcript as the conversation that happened; all sessions at a glance |
 //! | [`render`] | answers as text and as JSON |
 //!
 //! A module names only modules above it; `tests/it/layers.rs` holds us to it.
@@ -57,10 +58,12 @@ pub mod analysis;
 pub mod query;
 pub mod index;
 pub mod update;
+pub mod conversation;
 pub mod snippet;
 pub mod search;
 pub mod history;
 pub mod stats;
+pub mod sessions;
 pub mod upkeep;
 pub mod retention;
 pub mod render;

@@ -23,6 +23,8 @@ const INPUT_KEPT: usize = 1 << 20;
 const HUGE: usize = 4 << 20;
 /// More files than this are found by their words only.
 const FILES_KEPT: usize = 1000;
+/// Tools that change the files they name.
+const CHANGING: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
 /// How much of a prompt is kept to name a session after.
 const PROMPT_KEPT: usize = 200;
 
@@ -132,6 +134,7 @@ impl<'s> Builder<'s> {
 
     fn event(&mut self, place: Place, mut event: Event<'_>) {
         self.learn(&event);
+        self.follow(place, &event);
         self.unknown_keys(place, &mut event);
         let body = std::mem::take(&mut event.body);
         match body {
@@ -140,6 +143,9 @@ impl<'s> Builder<'s> {
                 self.user(place, &mut event, blocks, &speaker);
             }
             Body::Assistant { blocks, message, model, usage, error } => {
+                let named = model.as_deref().filter(|model| *model != "<synthetic>");
+                let counted = [usage.input, usage.cache_write, usage.cache_read, usage.output];
+                self.state.tally.answer(message.as_deref(), named, counted);
                 let base = Document {
                     message: message.map(Cow::into_owned),
                     model: model.map(Cow::into_owned).filter(|model| model != "<synthetic>"),
@@ -231,7 +237,9 @@ impl<'s> Builder<'s> {
         keep(&mut state.branch, &event.branch);
         keep(&mut state.entrypoint, &event.entrypoint);
         keep(&mut state.version, &event.version);
+        state.tally.background |= event.background;
         if let Some(time) = event.timestamp {
+            state.tally.time(state.last, time);
             state.first = Some(state.first.map_or(time, |first| first.min(time)));
             state.last = Some(state.last.map_or(time, |last| last.max(time)));
             state.previous = Some(time);
@@ -239,6 +247,18 @@ impl<'s> Builder<'s> {
         if let Some((session, _)) = &event.copy_of {
             state.forked_from = Some(session.to_string());
         }
+    }
+
+    /// Follows the conversation of this file; a subagent's lines in its parent's file are another one.
+    fn follow(&mut self, place: Place, event: &Event<'_>) {
+        let Some(uuid) = event.uuid.as_deref().filter(|_| !event.sidechain || self.kind == SourceKind::Agent) else {
+            return;
+        };
+        let is_turn = match &event.body {
+            Body::User { blocks, .. } => !blocks.iter().any(|block| matches!(block, Block::ToolResult { .. })),
+            _ => false,
+        };
+        self.state.tally.follow(place.line, uuid, event.parent.as_deref(), is_turn);
     }
 
     /// A document with all that holds for the whole line.
@@ -356,9 +376,14 @@ impl<'s> Builder<'s> {
     }
 
     fn note_prompt(&mut self, document: &mut Document, words: &str) {
-        document.twin = Some(twin(&document.session, words));
+        let print = twin(&document.session, words);
+        document.twin = Some(print);
         if self.kind == SourceKind::Agent && !self.state.prompted {
             document.echo = true;
+            self.state.tally.sent_by = Some(print);
+        }
+        if document.role == Role::Human {
+            self.state.tally.prompt(print);
         }
         self.state.prompted = true;
         self.state.prompts += u64::from(matches!(document.role, Role::Human | Role::Programmatic));
@@ -455,9 +480,13 @@ impl<'s> Builder<'s> {
         input: &str,
     ) -> bool {
         self.state.tool_uses += 1;
+        self.state.tally.calls += 1;
         let words = words::tool_words(input);
         let cwd = event.cwd.as_deref().or(self.state.cwd.as_deref());
         let mut files: Vec<String> = words.files.iter().take(FILES_KEPT).map(|file| normal_path(file, cwd)).collect();
+        if CHANGING.contains(&name) {
+            files.iter().for_each(|file| self.state.tally.changed(file));
+        }
         if let Some(command) = words.command.as_ref().filter(|_| is_shell(name)) {
             files.extend(touched(command, cwd).into_iter().map(|touch| touch.path));
             files.dedup();
@@ -520,7 +549,11 @@ impl<'s> Builder<'s> {
             }
             document.project.clone_from(&document.cwd);
         }
-        document.twin = Some(twin(&document.session, &words));
+        let print = twin(&document.session, &words);
+        document.twin = Some(print);
+        if document.kind == Kind::Queued && document.role == Role::Human && !words.trim().is_empty() {
+            self.state.tally.queued(print);
+        }
         if !self.push(place, document, &words) {
             self.pass(event, "queue/empty");
         }
@@ -553,7 +586,7 @@ impl<'s> Builder<'s> {
         inner.sidechain = true;
         inner.timestamp = inner.timestamp.or(outer.timestamp);
         inner.agent = Some(agent.clone());
-        let made = self.out.len();
+        let (made, calls) = (self.out.len(), self.state.tally.calls);
         match std::mem::take(&mut inner.body) {
             Body::User { blocks, origin, meta, compact, .. } => {
                 self.user(place, &mut inner, blocks, &Speaker { origin: origin.as_deref(), meta, compact });
@@ -564,6 +597,7 @@ impl<'s> Builder<'s> {
         for document in &mut self.out[made..] {
             document.via = Some(agent.to_string());
         }
+        self.state.tally.calls = calls;
     }
 
     fn normal(&self, file: &str) -> String {

@@ -6,6 +6,7 @@
 mod build;
 mod shell;
 mod shell_words;
+mod tally;
 mod words;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,6 +17,7 @@ use crate::event::Trace;
 
 pub use build::{Builder, Place};
 pub use shell::{Deed, Touch, is_shell, touched};
+pub use tally::{PAUSE, Tally};
 pub use words::normal_path;
 
 /// The most text one document holds; longer texts become several documents of one message.
@@ -343,6 +345,8 @@ pub struct FileState {
     pub oversized: u64,
     /// Documents made so far.
     pub documents: u64,
+    /// What the conversation amounts to.
+    pub tally: Tally,
 }
 
 impl FileState {

@@ -7,6 +7,7 @@ mod call;
 mod ladder;
 mod record;
 mod shape;
+mod tool;
 
 use std::borrow::Cow;
 
@@ -15,6 +16,7 @@ pub use call::{Call, Edit, read_call};
 pub use ladder::{Reading, whole_records};
 pub use record::{Backup, Hunk, Record, Trace, print_of, read_backups, read_record};
 use shape::{AgentMeta, Attachment, Entry, HistoryEntry, Progress, RawBlock, RawContent, RawUsage, Str};
+pub use tool::{Action, action};
 
 /// One line of a transcript.
 #[derive(Debug, Default)]
@@ -39,6 +41,8 @@ pub struct Event<'a> {
     pub entrypoint: Option<Cow<'a, str>>,
     /// Whether a subagent wrote it.
     pub sidechain: bool,
+    /// Whether the session ran in the background.
+    pub background: bool,
     /// The message (session, uuid) of which this one is a copy made by the SDK.
     pub copy_of: Option<(Cow<'a, str>, Cow<'a, str>)>,
     /// What a tool recorded beside its answer about a file.
@@ -267,6 +271,7 @@ fn parse_entry(text: &str) -> serde_json::Result<Event<'_>> {
         version: entry.version.0.take(),
         entrypoint: entry.entrypoint.0.take(),
         sidechain: entry.sidechain.0,
+        background: entry.session_kind.0.as_deref() == Some("bg"),
         copy_of: fork.session.0.zip(fork.message.0),
         trace: record::trace_of(&entry.record),
         body: body_of(entry, text),

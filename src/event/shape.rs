@@ -193,7 +193,7 @@ impl<'de> Deserialize<'de> for RawContent<'de> {
 }
 
 /// Keys that are known and hold nothing anybody would search for.
-const KNOWN: [&str; 118] = [
+const KNOWN: [&str; 117] = [
     "accountUuid",
     "apiErrorStatus",
     "apiRefusalCategory",
@@ -276,7 +276,6 @@ const KNOWN: [&str; 118] = [
     "scheduledTaskId",
     "server_tool_use",
     "service_tier",
-    "sessionKind",
     "session_id",
     "signature",
     "slug",
@@ -372,6 +371,7 @@ object! {
         "uuid" => uuid: Str<'a>,
         "parentUuid" => parent: Str<'a>,
         "logicalParentUuid" => logical_parent: Str<'a>,
+        "sessionKind" => session_kind: Str<'a>,
         "sessionId" => session: Str<'a>,
         "agentId" => agent: Str<'a>,
         "timestamp" => timestamp: Str<'a>,

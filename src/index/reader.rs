@@ -398,7 +398,7 @@ impl Reader {
         self.guarded(|| self.searcher.doc(address))
     }
 
-    fn source_of(&self, address: DocAddress) -> Result<FileKey> {
+    pub(super) fn source_of(&self, address: DocAddress) -> Result<FileKey> {
         self.guarded(|| self.source_key(address))
     }
 
@@ -414,6 +414,6 @@ impl Reader {
     }
 }
 
-fn exact(term: Term) -> Box<dyn TantivyQuery> {
+pub(super) fn exact(term: Term) -> Box<dyn TantivyQuery> {
     Box::new(TermQuery::new(term, IndexRecordOption::Basic))
 }

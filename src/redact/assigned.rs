@@ -7,12 +7,12 @@ use super::chance::{is_password, is_random, is_stand_in, is_uuid};
 
 /// Parts of names that say that a secret is assigned to them, in any case.
 #[rustfmt::skip]
-pub(super) const NAMES: [&str; 38] = [
+pub(super) const NAMES: [&str; 39] = [
     "password", "passwd", "passphrase", "pwd", "passwort", "secret", "token", "apikey", "api_key", "api-key",
     "accesskey", "access_key", "access-key", "privatekey", "private_key", "private-key", "signingkey",
     "signing_key", "encryptionkey", "encryption_key", "accountkey", "account_key", "authkey", "auth_key",
     "masterkey", "master_key", "credential", "authorization", "bearer", "auth_pass", "dbpass", "db_pass", "_pass",
-    "session_key", "webhook_key", "encryption-key", "signing-key", "app_key",
+    "session_key", "webhook_key", "authtoken", "encryption-key", "signing-key", "app_key",
 ];
 
 /// Ends of names that speak about a secret without being one.
@@ -72,6 +72,12 @@ fn judged(text: &str, value: &Range<usize>, quoted: bool, is_pass: bool, word: &
     if is_uuid(content) {
         return if matches!(word, "token" | "bearer") { None } else { found(SECRET).filter(|_| !is_stand_in(content)) };
     }
+    // What is set as a secret in an environment, or between quotes, may be made of words.
+    let is_made_up = word == "secret" && is_password(content) && content.len() >= if quoted { 20 } else { 12 };
+    let is_set = quoted || text[..value.start].ends_with('=');
+    if is_made_up && is_set && !content.contains(['/', '.', '_']) {
+        return found(SECRET);
+    }
     let least = if word == "authorization" { 12 } else { 16 };
     let is_path = content.starts_with(['/', '.', '~']) || content.contains("://");
     if !is_pass && !is_path && is_random(content, least) { found(SECRET) } else { None }
@@ -107,6 +113,12 @@ fn behind_sign(text: &str, name: &Range<usize>, is_scheme: bool) -> Option<usize
     let is_element = text[..name.start].ends_with('<') && rest.starts_with('>');
     if is_element {
         return Some(name.end + 1);
+    }
+    // `<add key="ApiSecret" value="…"/>`
+    if at > 0
+        && let Some(inner) = rest[at..].trim_start_matches(' ').strip_prefix("value=")
+    {
+        return Some(name.end + rest.len() - inner.len());
     }
     let blank = skip(&rest[at..], &[' ', '\t']);
     let sign = skip(&rest[at + blank..], &['=', ':', '>']);

@@ -8,15 +8,18 @@ const PAIRS: &str = "th he in er an re nd at on nt ha es st en ed to it ou ea hi
 
 /// What stands where a secret should go.
 #[rustfmt::skip]
-const STAND_INS: [&str; 22] = [
-    "your", "example", "placeholder", "changeme", "change_me", "change-me", "redacted", "dummy", "xxxx", "****",
+const STAND_INS: [&str; 21] = [
+    "your", "placeholder", "changeme", "change_me", "change-me", "redacted", "dummy", "xxxx", "****",
     "....", "...", "…", "••", "<", "{{", "${", "insert", "replace", "todo", "_here", "-here",
 ];
 
 /// Whether a value only stands in for a secret.
 pub(super) fn is_stand_in(value: &str) -> bool {
     let small = value.to_ascii_lowercase();
-    STAND_INS.iter().any(|word| small.contains(word)) || longest_run(small.as_bytes()) >= 8.min(small.len())
+    // In capitals it is part of the example keys that everybody copies, and those are masked like any other.
+    STAND_INS.iter().any(|word| small.contains(word))
+        || value.contains("example")
+        || longest_run(small.as_bytes()) >= 8.min(small.len())
 }
 
 /// The longest run of one and the same byte.
@@ -38,7 +41,14 @@ pub(super) fn is_random(value: &str, least: usize) -> bool {
         && entropy(bytes) >= 3.0
         && !is_stand_in(value)
         && !counts_up(bytes)
-        && share_of_words(bytes) < 0.45
+        && (share_of_words(bytes) < 0.45 || digits_inside(bytes) >= 3)
+}
+
+/// How often a digit stands between two letters, as in no word.
+fn digits_inside(bytes: &[u8]) -> usize {
+    let is_inside =
+        |three: &&[u8]| three[0].is_ascii_alphabetic() && three[1].is_ascii_digit() && three[2].is_ascii_alphabetic();
+    bytes.windows(3).filter(is_inside).count()
 }
 
 /// Bits for each byte, by how often each occurs.

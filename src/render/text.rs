@@ -82,6 +82,24 @@ impl Screen {
         writeln!(out, "{DIM}{name:<12}{DIM:#} {}", one_line(value))
     }
 
+    /// A day, as people write it.
+    pub(super) fn day(&self, time: i64) -> String {
+        let zoned = jiff::Timestamp::from_millisecond(time).map(|time| time.to_zoned(self.zone.clone()));
+        zoned.map(|time| time.strftime("%a %Y-%m-%d").to_string()).unwrap_or_default()
+    }
+
+    /// The time of day.
+    pub(super) fn clock(&self, time: i64) -> String {
+        let zoned = jiff::Timestamp::from_millisecond(time).map(|time| time.to_zoned(self.zone.clone()));
+        zoned.map(|time| time.strftime("%H:%M").to_string()).unwrap_or_default()
+    }
+
+    /// A length of time in its largest unit.
+    pub(super) fn span(&self, ms: i64) -> String {
+        let ago = self.age(self.now.saturating_sub(ms));
+        ago.strip_suffix(" ago").unwrap_or(&ago).to_string()
+    }
+
     /// Shows how an index is.
     pub fn status(
         &self,

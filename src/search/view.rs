@@ -151,7 +151,7 @@ pub fn session_info(reader: &Reader, session: &str, hit: &Document) -> Result<Se
 }
 
 /// Claude Code's own order: a given name, the last prompt, a name given by another file, the first prompt.
-fn title_of(reader: &Reader, session: &str, file: &Checkpoint) -> Result<String> {
+pub(crate) fn title_of(reader: &Reader, session: &str, file: &Checkpoint) -> Result<String> {
     let state = &file.state;
     if let Some(title) = state.title().or(state.last_prompt.as_deref()) {
         return Ok(title.to_string());
@@ -161,6 +161,6 @@ fn title_of(reader: &Reader, session: &str, file: &Checkpoint) -> Result<String>
     Ok(by_leaf.or_else(|| stand_ins.into_iter().flatten().next().cloned()).unwrap_or_default())
 }
 
-fn one_line_of(text: &str) -> Untrusted {
+pub(crate) fn one_line_of(text: &str) -> Untrusted {
     Untrusted::new(text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(120).collect::<String>())
 }

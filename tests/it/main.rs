@@ -10,6 +10,10 @@ mod redact;
 mod commands;
 // Searching: the query language, filters, context, paging.
 mod search;
+// The list of sessions, one session shown, resumed, exported.
+mod export;
+mod sessions;
+mod show;
 // Every fixture, and what must be found in it.
 mod fixtures;
 // Reading only what is new: any number of runs equals one.

@@ -10,6 +10,7 @@ mod settings;
 mod schedule;
 mod signals;
 mod watch;
+mod stream;
 
 use std::process::ExitCode;
 

@@ -141,6 +141,7 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
 pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
     let Some(known) = error.downcast_ref::<Error>() else { return FAILED };
     match known.kind {
+        ErrorKind::NotFound => NOTHING,
         ErrorKind::Usage | ErrorKind::Other => FAILED,
         ErrorKind::Unusable | ErrorKind::Damaged => UNUSABLE,
         ErrorKind::Busy => BUSY,

@@ -3,6 +3,7 @@
 mod completions;
 mod config;
 mod file;
+mod export;
 mod filter;
 mod forget;
 mod help;
@@ -14,8 +15,11 @@ mod prune;
 mod recover;
 mod refresh;
 mod schedule;
+mod resume;
 mod search;
 mod stats;
+mod sessions;
+mod show;
 mod status;
 mod verify;
 mod watch;
@@ -91,6 +95,10 @@ enum Command {
     Search(search::SearchArgs),
     File(file::FileArgs),
     Recover(recover::RecoverArgs),
+    Sessions(sessions::SessionsArgs),
+    Show(show::ShowArgs),
+    Resume(resume::ResumeArgs),
+    Export(export::ExportArgs),
     Index(index::IndexArgs),
     Stats(stats::StatsArgs),
     Status(status::StatusArgs),
@@ -132,6 +140,10 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         Command::Search(args) => search::run(&config, &args),
         Command::File(args) => file::run(&config, &args),
         Command::Recover(args) => recover::run(&config, &args),
+        Command::Sessions(args) => sessions::run(&config, &args),
+        Command::Show(args) => show::run(&config, &args),
+        Command::Resume(args) => resume::run(&config, &args),
+        Command::Export(args) => export::run(&config, &args),
         Command::Index(args) => index::run(&config, &args),
         Command::Stats(args) => stats::run(&config, &args),
         Command::Status(args) => status::run(&config, &args),

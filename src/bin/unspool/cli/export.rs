@@ -1,0 +1,177 @@
+//! `unspool export`: a conversation as a file that can be shared.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use unspool::conversation::{Conversation, Nested, Scope, resolve};
+use unspool::error::{Error, ErrorKind};
+use unspool::render::Veil;
+use unspool::render::export::{Export, Form};
+use unspool::sessions::Session;
+
+use super::refresh;
+use super::show::HowTools;
+use crate::config::{self, Config};
+use crate::out;
+
+/// Write conversations to files that can be shared
+///
+/// Secrets are masked and the home folder is shortened to ~, but read a file before you share it: no rule knows every
+/// secret. HTML is one file without scripts that loads nothing. Works from the index, so also when Claude Code has
+/// deleted the transcript.
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    /// Sessions, or subagents, by their ids or the beginnings of them
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+
+    /// What to write
+    #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
+    format: Format,
+
+    /// The file to write to, or - for stdout; for several sessions, a folder
+    #[arg(long, short, value_name = "FILE|DIR")]
+    output: Option<PathBuf>,
+
+    /// Replace files that are there
+    #[arg(long)]
+    force: bool,
+
+    /// What to write of tool calls
+    #[arg(long, value_enum, default_value = "full", value_name = "HOW")]
+    tools: HowTools,
+
+    /// Also write what subagents said, where they were sent
+    #[arg(long)]
+    agents: bool,
+
+    /// Also write what was left behind by a rewind
+    #[arg(long)]
+    branches: bool,
+
+    /// Write secrets and home folders as they are
+    #[arg(long)]
+    reveal: bool,
+
+    /// Write what is in the index, without looking for new messages first
+    #[arg(long)]
+    no_refresh: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+enum Format {
+    /// Markdown
+    #[default]
+    Md,
+    /// A page for a browser
+    Html,
+    /// One JSON document
+    Json,
+}
+
+impl Format {
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Md => "md",
+            Self::Html => "html",
+            Self::Json => "json",
+        }
+    }
+}
+
+pub(crate) fn run(config: &Config, args: &ExportArgs) -> anyhow::Result<u8> {
+    let fresh = refresh::open(config, !args.no_refresh)?;
+    for id in &args.ids {
+        let target = resolve(&fresh.reader, id)?;
+        let session = Session::find(&fresh.reader, &target.session)?;
+        let conversation = Conversation::open(&fresh.reader, &target)?;
+        let mut bytes = Vec::new();
+        write(config, args, &session, &conversation, &mut bytes)?;
+        if args.output.as_deref() == Some(Path::new("-")) {
+            out::print(config.color, |out| out.write_all(&bytes))?;
+            continue;
+        }
+        let name = target.agent.as_deref().unwrap_or(&target.session);
+        let path = place(args, name)?;
+        save(&path, &bytes, args.force)?;
+        let shown = config.screen().path(&path);
+        out::print(config.color, |out| writeln!(out, "{shown}"))?;
+    }
+    Ok(out::OK)
+}
+
+fn write(
+    config: &Config,
+    args: &ExportArgs,
+    session: &Session,
+    conversation: &Conversation<'_>,
+    bytes: &mut Vec<u8>,
+) -> anyhow::Result<()> {
+    let scope = Scope { abandoned: args.branches, inner: args.agents, ..Scope::default() };
+    let homes = if args.reveal { Vec::new() } else { homes(session) };
+    let form = match args.format {
+        Format::Md => Form::Markdown,
+        Format::Html => Form::Html,
+        Format::Json => Form::Json,
+    };
+    let screen = config.screen();
+    let export =
+        Export { screen: &screen, session, veil: Veil { reveal: args.reveal, homes }, tools: args.tools.into(), form };
+    export.write(bytes, Nested::new(conversation, None, scope)).map_err(|error| match error.downcast::<Error>() {
+        Ok(ours) => ours,
+        Err(error) => Error::io("write", Path::new("the export"), error),
+    })?;
+    Ok(())
+}
+
+/// The homes that are shortened: the user's own, and the one the session was in.
+fn homes(session: &Session) -> Vec<String> {
+    let mut homes: Vec<String> = config::home().map(|home| home.to_string_lossy().into_owned()).into_iter().collect();
+    for folder in [session.project.raw(), session.cwd.raw()] {
+        let separator = if folder.contains('\\') { '\\' } else { '/' };
+        let parts: Vec<&str> = folder.split(separator).collect();
+        if let [lead, "home" | "Users", name, ..] = parts.as_slice()
+            && !name.is_empty()
+        {
+            let home = [*lead, parts[1], name].join(&separator.to_string());
+            // In the arguments of tools each backslash is written twice.
+            homes.push(home.replace('\\', "\\\\"));
+            homes.push(home.replace('\\', "/"));
+            homes.push(home);
+        }
+    }
+    homes.retain(|home| home.len() > 1);
+    homes.sort_by_key(|home| std::cmp::Reverse(home.len()));
+    homes.dedup();
+    homes
+}
+
+/// Where to write.
+fn place(args: &ExportArgs, id: &str) -> anyhow::Result<PathBuf> {
+    let short: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(24).collect();
+    let short = short.split('-').next().filter(|first| first.len() == 8).map_or(short.clone(), str::to_string);
+    let name = format!("session-{short}.{}", args.format.ending());
+    match &args.output {
+        None => Ok(PathBuf::from(name)),
+        Some(dir) if dir.is_dir() || args.ids.len() > 1 => {
+            fs_err::create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
+            Ok(dir.join(name))
+        }
+        Some(file) => Ok(file.clone()),
+    }
+}
+
+/// Writes a file that is not there yet, or may be replaced.
+fn save(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
+    let mut options = fs_err::OpenOptions::new();
+    options.write(true).create(true).truncate(true).create_new(!force);
+    match options.open(path).and_then(|mut file| file.write_all(bytes)) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let what = format!("{} is there already", path.display());
+            Err(Error::new(ErrorKind::Usage, what).hint("--force replaces it, -o names another file").into())
+        }
+        Err(error) => Err(Error::io("write", path, error).into()),
+        Ok(()) => Ok(()),
+    }
+}

@@ -1,0 +1,63 @@
+//! Long answers, written while they are made: to the user's pager if a person is looking, else to stdout.
+
+use std::io::{self, BufWriter, Write};
+use std::process::{Child, Command, Stdio};
+
+use anstream::AutoStream;
+use anyhow::Context as _;
+use unspool::error::Error;
+
+use crate::config::{self, Config};
+use crate::out::{self, Color};
+
+/// What shows long answers unless the user says otherwise.
+const DEFAULT: &str = "less -FRX";
+
+/// Writes to the pager, or to stdout. That a reader goes away early is no failure.
+pub(crate) fn print(config: &Config, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    let choice = match config.color {
+        Color::Auto => AutoStream::choice(&io::stdout()),
+        Color::Always => anstream::ColorChoice::Always,
+        Color::Never => anstream::ColorChoice::Never,
+    };
+    let mut child = if out::is_terminal() { pager() } else { None };
+    let sink: Box<dyn Write> = match child.as_mut().and_then(|child| child.stdin.take()) {
+        Some(stdin) => Box::new(BufWriter::with_capacity(64 << 10, stdin)),
+        None => Box::new(BufWriter::with_capacity(64 << 10, io::stdout().lock())),
+    };
+    let mut stream = AutoStream::new(sink, choice);
+    let written = write(&mut stream).and_then(|()| stream.flush());
+    drop(stream);
+    if let Some(mut child) = child {
+        child.wait().context("the pager failed")?;
+    }
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) if error.get_ref().is_some_and(|inner| inner.is::<Error>()) => Err(inner(error)),
+        Err(error) => Err(Error::io("write to", std::path::Path::new("standard output"), error).into()),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// An error of our own that came up while writing, as it was.
+fn inner(error: io::Error) -> anyhow::Error {
+    match error.downcast::<Error>() {
+        Ok(ours) => ours.into(),
+        Err(error) => error.into(),
+    }
+}
+
+/// Starts the pager, unless there is none or none is wanted.
+fn pager() -> Option<Child> {
+    let named = config::var("PAGER").map_or_else(|| DEFAULT.to_string(), |pager| pager.to_string_lossy().into_owned());
+    if matches!(named.trim(), "" | "cat") {
+        return None;
+    }
+    let (shell, option) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
+    // A shell reads it, as it may hold options; where there is no such program, what comes is just passed on.
+    let command = if cfg!(windows) { named } else { format!("{named} || [ $? -ne 127 ] || cat") };
+    let child = Command::new(shell).args([option, &command]).stdin(Stdio::piped()).spawn().ok()?;
+    // While the pager has the terminal, an interrupt is for it alone.
+    let _ = ctrlc::set_handler(|| {});
+    Some(child)
+}

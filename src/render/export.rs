@@ -1,0 +1,351 @@
+//! A conversation as a file to be shared: Markdown, HTML or JSON, without secrets.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::conversation::Tools;
+use super::html;
+use super::json::{SCHEMA, line, timestamp};
+use super::piece::{Body, Call, Veil, call, is_interruption, who};
+use super::sessions::{marks, short};
+use super::text::{Screen, count};
+use crate::conversation::Piece;
+use crate::document::{Document, Kind, Role};
+use crate::error::Result;
+use crate::sessions::Session;
+use crate::untrusted::{for_terminal, one_line};
+
+/// In which form.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Form {
+    /// Markdown.
+    Markdown,
+    /// A page for a browser.
+    Html,
+    /// One JSON document.
+    Json,
+}
+
+/// What is written, and how.
+#[derive(Debug)]
+pub struct Export<'a> {
+    /// Time zone and the like.
+    pub screen: &'a Screen,
+    /// The session.
+    pub session: &'a Session,
+    /// What is taken out.
+    pub veil: Veil,
+    /// What is written of tool calls.
+    pub tools: Tools,
+    /// In which form.
+    pub form: Form,
+}
+
+/// A piece, made ready to be written.
+pub(super) enum Entry {
+    /// Somebody says something.
+    Said { who: &'static str, markdown: bool, text: String, document: Document },
+    /// A tool is called.
+    Call { call: Call, document: Document },
+    /// A remark.
+    Aside(String),
+}
+
+impl Export<'_> {
+    /// Writes a conversation.
+    pub fn write(&self, out: &mut dyn Write, pieces: impl Iterator<Item = Result<(usize, Piece)>>) -> io::Result<()> {
+        let entries = pieces.filter_map(|piece| match piece {
+            Ok((depth, piece)) => self.entry(piece).map(|entry| Ok((depth, entry))),
+            Err(error) => Some(Err(io::Error::other(error))),
+        });
+        match self.form {
+            Form::Markdown => self.markdown(out, entries),
+            Form::Html => html::page(self, out, entries),
+            Form::Json => self.json(out, entries),
+        }
+    }
+
+    fn entry(&self, piece: Piece) -> Option<Entry> {
+        match piece {
+            Piece::Said(document) => self.said(document),
+            Piece::Call { call: document, result, agent } => {
+                if self.tools == Tools::None {
+                    return None;
+                }
+                let mut call = call(&self.veil, &document, result.as_ref(), agent.as_ref());
+                if self.tools == Tools::Calls {
+                    (call.body, call.result) = (Body::Nothing, None);
+                }
+                Some(Entry::Call { call, document })
+            }
+            Piece::Inner { messages } => Some(Entry::Aside(format!("a subagent: {}", count(messages, "message")))),
+            Piece::Abandoned { messages, .. } => {
+                Some(Entry::Aside(format!("a branch that was left behind: {}", count(messages, "message"))))
+            }
+            Piece::NewStart => Some(Entry::Aside("begins anew here".to_string())),
+            Piece::Earlier { .. } | Piece::Later { .. } => None,
+        }
+    }
+
+    fn said(&self, document: Document) -> Option<Entry> {
+        let text = for_terminal(&self.veil.over(&document.text)).trim_end().to_string();
+        if is_interruption(&document) {
+            return Some(Entry::Aside(text.trim_matches(['[', ']']).to_string()));
+        }
+        let is_result = matches!(document.kind, Kind::ToolResult | Kind::Output);
+        if document.role == Role::Meta || (is_result && self.tools == Tools::None) {
+            return None;
+        }
+        let markdown = matches!(document.kind, Kind::Text | Kind::Compaction | Kind::Recap);
+        Some(Entry::Said { who: who(&document), markdown, text, document })
+    }
+
+    /// What is said of the session above the conversation, by name.
+    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+        let session = self.session;
+        let clean = |text: &str| one_line(&self.veil.over(text));
+        let models: Vec<String> = session.models.iter().map(|model| model.line()).collect();
+        let time = |time: Option<i64>| time.map(timestamp).unwrap_or_default();
+        let mut facts = vec![
+            ("session", session.id.line()),
+            ("project", clean(session.project.raw())),
+            ("branch", clean(session.branch.raw())),
+            ("started", time(session.first)),
+            ("ended", time(session.last)),
+            ("models", models.join(", ")),
+            ("prompts", session.prompts.to_string()),
+            ("messages", session.messages.to_string()),
+            ("tool calls", session.tool_uses.to_string()),
+            ("tokens", short(session.all_tokens())),
+            ("notes", marks(session).join(", ")),
+        ];
+        facts.retain(|(_, value)| !value.is_empty());
+        facts
+    }
+
+    pub(super) fn title(&self) -> String {
+        let title = one_line(&self.veil.over(self.session.title.raw()));
+        if title.is_empty() { "(untitled)".to_string() } else { title }
+    }
+
+    /// When something was said.
+    pub(super) fn when(&self, document: &Document) -> String {
+        document
+            .timestamp
+            .map(|time| format!("{} {}", self.screen.day(time), self.screen.clock(time)))
+            .unwrap_or_default()
+    }
+
+    fn markdown(
+        &self,
+        out: &mut dyn Write,
+        entries: impl Iterator<Item = io::Result<(usize, Entry)>>,
+    ) -> io::Result<()> {
+        writeln!(out, "---")?;
+        for (name, value) in self.facts() {
+            writeln!(out, "{}: {}", name.replace(' ', "_"), serde_json::Value::String(value))?;
+        }
+        writeln!(out, "---\n\n# {}", self.title())?;
+        let mut before = String::new();
+        for entry in entries {
+            let (depth, entry) = entry?;
+            match entry {
+                Entry::Aside(text) => {
+                    before.clear();
+                    writeln!(out, "\n*{text}*")?;
+                }
+                Entry::Said { who, markdown, text, document } => {
+                    self.markdown_head(out, &mut before, who, depth, &document)?;
+                    match document.kind {
+                        Kind::Thinking => details(out, "thinking", &quoted(&text))?,
+                        Kind::ToolResult | Kind::Output => writeln!(out, "\n{}", fenced("", &text))?,
+                        _ if markdown => writeln!(out, "\n{text}")?,
+                        _ => writeln!(out, "\n{}", quoted(&text))?,
+                    }
+                }
+                Entry::Call { call, document } => {
+                    let speaker = if document.agent.is_some() { "agent" } else { "claude" };
+                    self.markdown_head(out, &mut before, speaker, depth, &document)?;
+                    markdown_call(out, &call)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A heading where somebody else speaks.
+    fn markdown_head(
+        &self,
+        out: &mut dyn Write,
+        before: &mut String,
+        who: &str,
+        depth: usize,
+        document: &Document,
+    ) -> io::Result<()> {
+        let now = format!("{who}{depth}");
+        if *before == now && !matches!(document.kind, Kind::Prompt | Kind::Queued | Kind::Command) {
+            return Ok(());
+        }
+        *before = now;
+        let mut name = who.to_string();
+        name[..1].make_ascii_uppercase();
+        writeln!(out, "\n{} {name} · {}", "#".repeat(2 + depth.min(3)), self.when(document))
+    }
+
+    fn json(&self, out: &mut dyn Write, entries: impl Iterator<Item = io::Result<(usize, Entry)>>) -> io::Result<()> {
+        #[derive(Serialize)]
+        struct Head<'a> {
+            title: String,
+            facts: std::collections::BTreeMap<&'a str, String>,
+        }
+        write!(out, "{{\"schema\":{SCHEMA},\"type\":\"export\",\"session\":")?;
+        line(out, &Head { title: self.title(), facts: self.facts().into_iter().collect() })?;
+        write!(out, ",\"messages\":[")?;
+        let mut comma = "";
+        for entry in entries {
+            let (depth, entry) = entry?;
+            write!(out, "{comma}\n ")?;
+            comma = ",";
+            line(out, &json_entry(depth, &entry))?;
+        }
+        writeln!(out, "]}}")
+    }
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    r#type: &'static str,
+    depth: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    who: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uuid: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<&'a str>,
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<&'a [(String, String)]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    failed: bool,
+}
+
+fn json_entry(depth: usize, entry: &Entry) -> Message<'_> {
+    let blank = Message {
+        r#type: "note",
+        depth,
+        who: None,
+        uuid: None,
+        timestamp: None,
+        kind: None,
+        model: None,
+        tool: None,
+        text: "",
+        changes: None,
+        result: None,
+        failed: false,
+    };
+    let base = |document: &'_ Document| document.timestamp.map(timestamp);
+    match entry {
+        Entry::Aside(text) => Message { text, ..blank },
+        Entry::Said { who, text, document, .. } => Message {
+            r#type: "message",
+            who: Some(who),
+            uuid: document.uuid.as_deref(),
+            timestamp: base(document),
+            kind: Some(document.kind.name()),
+            model: document.model.as_deref(),
+            text,
+            failed: document.error,
+            ..blank
+        },
+        Entry::Call { call, document } => {
+            let (text, changes) = match &call.body {
+                Body::Text(text) | Body::Prose(text) => (text.as_str(), None),
+                Body::Changes(changes) => (call.summary.as_str(), Some(changes.as_slice())),
+                Body::Nothing => (call.summary.as_str(), None),
+            };
+            Message {
+                r#type: "call",
+                who: Some("claude"),
+                uuid: document.uuid.as_deref(),
+                timestamp: base(document),
+                kind: Some(document.kind.name()),
+                model: document.model.as_deref(),
+                tool: Some(&call.tool),
+                text,
+                changes,
+                result: call.result.as_ref().map(|result| result.text.as_str()),
+                failed: call.result.as_ref().is_some_and(|result| result.failed),
+                ..blank
+            }
+        }
+    }
+}
+
+fn markdown_call(out: &mut dyn Write, call: &Call) -> io::Result<()> {
+    let mut inside = Vec::new();
+    match &call.body {
+        Body::Changes(changes) => inside.push(fenced("diff", &unified(changes))),
+        Body::Text(text) => inside.push(fenced("", &for_terminal(text))),
+        Body::Prose(text) => inside.push(quoted(&for_terminal(text))),
+        Body::Nothing => {}
+    }
+    if let Some(result) = &call.result {
+        let label = if result.failed { "failed:\n\n" } else { "" };
+        inside.push(format!("{label}{}", fenced("", &for_terminal(&result.text))));
+    }
+    let summary = one_line(&call.summary);
+    let summary: String = summary.chars().take(120).collect();
+    let summary = format!("{} {summary}", one_line(&call.tool));
+    if inside.is_empty() {
+        writeln!(out, "\n- `{}`", summary.replace('`', "'"))
+    } else {
+        details(out, &summary, &inside.join("\n\n"))
+    }
+}
+
+fn details(out: &mut dyn Write, summary: &str, inside: &str) -> io::Result<()> {
+    writeln!(out, "\n<details><summary>{}</summary>\n\n{inside}\n\n</details>", html::escaped(summary))
+}
+
+/// Changes as one reads them in a patch.
+pub(super) fn unified(changes: &[(String, String)]) -> String {
+    let mut lines = Vec::new();
+    for (old, new) in changes {
+        for (mark, text) in super::diff::diff(old, new) {
+            lines.push(format!("{}{}", mark.sign(), for_terminal(text)));
+        }
+    }
+    lines.join("\n")
+}
+
+fn quoted(text: &str) -> String {
+    text.lines().map(|line| format!("> {line}").trim_end().to_string()).collect::<Vec<_>>().join("\n")
+}
+
+/// Code between fences longer than any inside it.
+fn fenced(name: &str, text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{name}\n{}\n{fence}", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_are_longer_than_what_is_inside() {
+        assert_eq!(fenced("", "a"), "```\na\n```");
+        assert_eq!(fenced("md", "```\nx\n```"), "````md\n```\nx\n```\n````");
+    }
+}

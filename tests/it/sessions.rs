@@ -1,0 +1,180 @@
+//! `sessions`: the list against what the files hold, and the marks of sessions that are out of the ordinary.
+
+use serde_json::Value;
+
+use crate::util::{Env, session, user_line, uuid};
+
+/// All sessions as JSON, by the first eight characters of their ids.
+fn listed(env: &Env, args: &[&str]) -> Vec<Value> {
+    let ran = env.run(&[&["sessions", "--no-refresh", "--json"], args].concat());
+    assert!(matches!(ran.code, 0 | 1), "{} {}", ran.code, ran.stderr);
+    ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+fn one<'v>(sessions: &'v [Value], id: &str) -> &'v Value {
+    sessions.iter().find(|one| one["session_id"].as_str().is_some_and(|found| found.starts_with(id))).expect("listed")
+}
+
+fn fixtures() -> (Env, Vec<Value>) {
+    let env = Env::with_fixtures("home");
+    env.index();
+    let sessions = listed(&env, &[]);
+    (env, sessions)
+}
+
+#[test]
+fn every_transcript_with_words_is_listed_once_newest_first() {
+    let (_env, sessions) = fixtures();
+    let ids: Vec<&str> = sessions.iter().filter_map(|one| one["session_id"].as_str()).collect();
+    let mut unique = ids.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(ids.len(), unique.len());
+    let ended: Vec<Option<&str>> = sessions.iter().map(|one| one["ended"].as_str()).collect();
+    assert!(ended.windows(2).all(|pair| pair[0] >= pair[1]), "{ended:?}");
+    assert!(!ids.iter().any(|id| id.starts_with("11000005")), "an empty file is no session");
+}
+
+#[test]
+fn what_is_out_of_the_ordinary_is_marked_and_linked() {
+    let (_env, sessions) = fixtures();
+    let handed = one(&sessions, "14000001");
+    let background = one(&sessions, "14000002");
+    assert_eq!(handed["continued_in"], background["session_id"]);
+    assert_eq!(background["continues"], handed["session_id"]);
+    assert_eq!(background["background"], true);
+    assert_eq!(one(&sessions, "15000002")["forked_from"], one(&sessions, "15000001")["session_id"]);
+    let orphan = one(&sessions, "05000098");
+    assert_eq!((orphan["source_missing"].as_bool(), orphan["agents"].as_array().map(Vec::len)), (Some(true), Some(1)));
+    assert!(sessions.iter().any(|one| one["history_only"] == true), "sessions that only the history knows");
+}
+
+#[test]
+fn subagents_belong_to_their_session() {
+    let (env, sessions) = fixtures();
+    let agents = one(&sessions, "05000001")["agents"].as_array().expect("agents").clone();
+    assert_eq!(agents.len(), 2);
+    assert!(agents.iter().any(|agent| agent["title"] == "Survey Retry-After handling"));
+    let tree = env.run(&["sessions", "--no-refresh", "--tree", "--session", "05000001"]);
+    assert!(tree.stdout.contains("└ a7d31c09be52f4466  Survey Retry-After handling"), "{}", tree.stdout);
+}
+
+/// An answer's line.
+fn answer(id: &str, number: u32, message: &str, output: u64, at: &str) -> String {
+    let uuid = uuid(number);
+    format!(
+        r#"{{"parentUuid":null,"isSidechain":false,"cwd":"/home/u/x","sessionId":"{id}","type":"assistant","message":{{"id":"{message}","role":"assistant","model":"claude-opus-4-1-20250805","content":[{{"type":"text","text":"words {number}"}}],"usage":{{"input_tokens":10,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":{output}}}}},"uuid":"{uuid}","timestamp":"{at}"}}"#
+    ) + "\n"
+}
+
+#[test]
+fn figures_are_those_of_the_file_however_it_was_read() {
+    let env = Env::new();
+    let id = session(1);
+    let file = format!("-home-u-x/{id}.jsonl");
+    let lines = [
+        user_line(&id, 1, "first"),
+        answer(&id, 2, "m1", 1, "2026-10-01T10:01:00.000Z"),
+        answer(&id, 3, "m2", 4, "2026-10-01T10:02:00.000Z"),
+        answer(&id, 4, "m1", 7, "2026-10-01T10:03:00.000Z"),
+        answer(&id, 5, "m3", 1, "2026-10-01T12:03:00.001Z"),
+    ];
+    for line in &lines {
+        env.append(&file, line);
+        env.index();
+    }
+    let sessions = listed(&env, &[]);
+    let found = &sessions[0];
+    assert_eq!(found["tokens"], serde_json::json!({"input": 30, "cache_write": 6, "cache_read": 9, "output": 12}));
+    assert_eq!((found["prompts"].as_u64(), found["messages"].as_u64()), (Some(1), Some(4)));
+    assert_eq!((found["resumptions"].as_u64(), found["idle_ms"].as_u64()), (Some(1), Some(7_200_001)));
+    assert_eq!(found["models"], serde_json::json!(["claude-opus-4-1-20250805"]));
+    assert_eq!(found["bytes"].as_u64(), Some(lines.concat().len() as u64));
+}
+
+#[test]
+fn filters_and_sorting_choose_and_order() {
+    let (env, all) = fixtures();
+    let paper = listed(&env, &["--project", "paperplane"]);
+    assert!(!paper.is_empty() && paper.len() < all.len());
+    assert!(paper.iter().all(|one| one["project"].as_str().is_some_and(|project| project.ends_with("paperplane"))));
+    let large = listed(&env, &["--sort", "size", "-n", "3"]);
+    assert_eq!(large.len(), 3);
+    assert!(large[0]["bytes"].as_u64() >= large[1]["bytes"].as_u64());
+    assert_eq!(env.run(&["sessions", "--no-refresh", "--project", "nosuchplace"]).code, 1);
+}
+
+#[test]
+fn a_deleted_transcript_stays_in_the_list() {
+    let env = Env::new();
+    for number in 1..6 {
+        let id = session(number);
+        env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, number, "some words"));
+    }
+    env.index();
+    std::fs::remove_file(env.file(format!("-home-u-x/{}.jsonl", session(2)))).expect("removed");
+    env.index();
+    let sessions = listed(&env, &[]);
+    let gone: Vec<bool> = sessions.iter().filter_map(|one| one["source_missing"].as_bool()).collect();
+    assert_eq!((sessions.len(), gone.iter().filter(|gone| **gone).count()), (5, 1));
+    let ran = env.run(&["resume", "--no-refresh", &session(2)]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("Claude Code has deleted the transcript"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_spreadsheet_gets_no_formulas() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, "=HYPERLINK(\"http://x\", \"a\")"));
+    env.index();
+    let ran = env.run(&["sessions", "--no-refresh", "--csv"]);
+    let row = ran.stdout.lines().nth(1).expect("a row");
+    assert!(row.contains(r#""'=HYPERLINK(""http://x"", ""a"")""#), "{row}");
+    assert_eq!(ran.stdout.lines().next().expect("head").split(',').count(), 25);
+}
+
+#[test]
+fn resume_prints_the_command_or_says_why_not() {
+    let env = Env::new();
+    let id = session(1);
+    let folder = env.path().join("it's here");
+    std::fs::create_dir_all(&folder).expect("made");
+    let line = user_line(&id, 1, "words").replace("/home/u/x", folder.to_str().expect("UTF-8"));
+    env.write(format!("-x/{id}.jsonl"), line);
+    env.index();
+    let ran = env.run(&["resume", "--print", "--fork", &id[..8]]);
+    let shown = folder.to_str().expect("UTF-8").replace('\'', "'\\''");
+    assert_eq!((ran.code, ran.stdout), (0, format!("cd '{shown}' && claude --resume {id} --fork-session\n")));
+    let ran = env.run(&["resume", &id]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("there is no `claude` in your PATH"), "{}", ran.stderr);
+    std::fs::remove_dir(&folder).expect("removed");
+    let ran = env.run(&["resume", "--print", &id]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("is not there any more"), "{}", ran.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn resume_becomes_claude_in_the_folder_of_the_session() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let env = Env::new();
+    let id = session(1);
+    let folder = env.path().join("work");
+    let bin = env.path().join("bin");
+    std::fs::create_dir_all(&folder).expect("made");
+    std::fs::create_dir_all(&bin).expect("made");
+    std::fs::write(bin.join("claude"), "#!/bin/sh\npwd\necho \"$@\"\nexit 7\n").expect("written");
+    std::fs::set_permissions(bin.join("claude"), std::fs::Permissions::from_mode(0o755)).expect("set");
+    env.write(
+        format!("-x/{id}.jsonl"),
+        user_line(&id, 1, "words").replace("/home/u/x", folder.to_str().expect("UTF-8")),
+    );
+    env.index();
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    let ran = env.command().env("PATH", path).args(["resume", &id]).output().expect("ran");
+    let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let real = std::fs::canonicalize(&folder).expect("there");
+    assert_eq!((ran.status.code(), printed), (Some(7), format!("{}\n--resume {id}\n", real.display())));
+}
