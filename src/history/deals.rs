@@ -11,6 +11,7 @@ use crate::document::{Deed, Document, Kind, Touch, is_shell, normal_path, touche
 use crate::error::Result;
 use crate::event::{Call, read_call};
 use crate::index::{About, FileKey, Reader, Spelling};
+use crate::query::Filter;
 
 /// Tools that only look.
 const READERS: [&str; 2] = ["Read", "NotebookRead"];
@@ -68,7 +69,12 @@ impl Deal {
 }
 
 /// Finds everything done with the files that are meant.
-pub(super) fn find(reader: &Reader, wanted: &Wanted, scope: Scope) -> Result<(Vec<Deal>, Vec<Share>)> {
+pub(super) fn find(
+    reader: &Reader,
+    wanted: &Wanted,
+    scope: Scope,
+    filter: Option<&Filter>,
+) -> Result<(Vec<Deal>, Vec<Share>)> {
     let spellings = wanted.spellings();
     let kinds: &[Kind] = if scope.reads || scope.mentions {
         &[Kind::ToolUse, Kind::ToolResult, Kind::Attachment]
@@ -82,13 +88,13 @@ pub(super) fn find(reader: &Reader, wanted: &Wanted, scope: Scope) -> Result<(Ve
     if !scope.mentions {
         without.extend(SEEKERS);
     }
-    let about = About { spellings: &spellings, kinds, without_tools: &without, ..About::default() };
+    let about = About { spellings: &spellings, kinds, without_tools: &without, filter, ..About::default() };
     let mut deals = paired(reader, reader.about(&about)?)?;
     let mut shares = shares_of(&deals, 0, &|path| wanted.matches(path));
     let mut files: BTreeSet<String> = shares.iter().map(|share| share.path.clone()).collect();
     wanted.prefer_exact(&mut files);
     shares.retain(|share| files.contains(&share.path));
-    let (more, of_folders) = folder_deals(reader, &files, deals.len())?;
+    let (more, of_folders) = folder_deals(reader, &files, deals.len(), filter)?;
     deals.extend(more);
     shares.extend(of_folders);
     shares.retain(|share| scope.admits(share.what));
@@ -96,7 +102,12 @@ pub(super) fn find(reader: &Reader, wanted: &Wanted, scope: Scope) -> Result<(Ve
 }
 
 /// What was done to the folders a file is in: deleting one deletes the file.
-fn folder_deals(reader: &Reader, files: &BTreeSet<String>, first: usize) -> Result<(Vec<Deal>, Vec<Share>)> {
+fn folder_deals(
+    reader: &Reader,
+    files: &BTreeSet<String>,
+    first: usize,
+    filter: Option<&Filter>,
+) -> Result<(Vec<Deal>, Vec<Share>)> {
     if files.is_empty() || files.len() > FOLDERS_OF {
         return Ok((Vec::new(), Vec::new()));
     }
@@ -113,6 +124,7 @@ fn folder_deals(reader: &Reader, files: &BTreeSet<String>, first: usize) -> Resu
         spellings: &spellings,
         kinds: &[Kind::ToolUse, Kind::ToolResult],
         tools: &["Bash"],
+        filter,
         ..About::default()
     };
     let deals = paired(reader, reader.about(&about)?)?;

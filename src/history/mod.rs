@@ -2,6 +2,8 @@
 //!
 //! [`file`] lists what sessions did with a file, from the index alone.
 
+mod blame;
+mod changes;
 mod deals;
 mod path;
 mod recover;
@@ -13,16 +15,19 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::analysis;
 use crate::discover::SourceKind;
-use crate::document::{Deed, Document, Kind};
+use crate::document::{Deed, Document, Kind, normal_path};
 use crate::error::Result;
-use crate::event::Call;
+use crate::event::{Call, Hunk};
 use crate::index::{Checkpoint, FileKey, Reader, Said};
+use crate::query::Filter;
 use crate::search::{SessionInfo, session_info};
 use crate::untrusted::Untrusted;
+pub use blame::{Blame, Story, Writer, blame, why};
 use deals::{Deal, Share};
 pub use path::Here;
 use path::{Wanted, identity, readings};
 pub use recover::{Moment, Recovered, Uncertain, VersionInfo, recover, versions};
+use timeline::Gather;
 
 /// What is asked about a file.
 #[derive(Clone, Debug, Default)]
@@ -33,8 +38,10 @@ pub struct Request {
     pub here: Here,
     /// Which actions are wanted.
     pub scope: Scope,
-    /// Of which times and sessions.
-    pub limits: Limits,
+    /// Whether each change is wanted as a patch.
+    pub diff: bool,
+    /// Of which sessions, projects and times; who runs the command is not left out.
+    pub filter: Filter,
 }
 
 /// Which actions are wanted, besides changes.
@@ -46,19 +53,6 @@ pub struct Scope {
     pub mentions: bool,
     /// Calls of which nobody knows whether they happened.
     pub unconfirmed: bool,
-}
-
-/// Of which times and sessions actions are wanted.
-#[derive(Clone, Debug, Default)]
-pub struct Limits {
-    /// Not before.
-    pub since: Option<i64>,
-    /// Not after.
-    pub until: Option<i64>,
-    /// Only in sessions whose id begins so.
-    pub sessions: Vec<String>,
-    /// Only in projects whose folder holds this.
-    pub projects: Vec<String>,
 }
 
 /// What was done with a file.
@@ -143,6 +137,8 @@ pub struct Action {
     pub removed: Option<u64>,
     /// The prompt that led to it.
     pub prompt: Option<Untrusted>,
+    /// The change as a patch, where it was asked for and is known.
+    pub change: Vec<Hunk>,
     /// Whether only a command shows it.
     pub inferred: bool,
     /// Whether nobody knows that it happened.
@@ -165,7 +161,7 @@ pub fn file(reader: &Reader, request: &Request) -> Result<Vec<FileActions>> {
 fn files_meant(reader: &Reader, request: &Request) -> Result<Vec<String>> {
     let scope = Scope { reads: true, ..Scope::default() };
     for wanted in readings(&request.path, &request.here) {
-        let (deals, shares) = deals::find(reader, &wanted, scope)?;
+        let (deals, shares) = deals::find(reader, &wanted, scope, None)?;
         let happened = shares.iter().filter(|share| deals[share.deal].happened() == Some(true));
         let files: BTreeMap<String, String> =
             happened.map(|share| (identity(&share.path), share.path.clone())).collect();
@@ -190,26 +186,32 @@ impl<'r> View<'r> {
     }
 
     fn list(&mut self, wanted: &Wanted, request: &Request) -> Result<Vec<FileActions>> {
-        let (mut deals, mut shares) = deals::find(self.reader, wanted, request.scope)?;
+        let (mut deals, mut shares) = deals::find(self.reader, wanted, request.scope, Some(&request.filter))?;
         if request.scope.mentions {
-            let (more, mentions) = mentions(self.reader, wanted, &deals, &shares)?;
+            let (more, mentions) = mentions(self.reader, wanted, &request.filter, &deals, &shares)?;
             deals.extend(more);
             shares.extend(mentions);
         }
-        shares.retain(|share| {
-            let deal = &deals[share.deal];
-            deal.happened().unwrap_or(request.scope.unconfirmed) && request.limits.admit(deal)
-        });
+        shares.retain(|share| deals[share.deal].happened().unwrap_or(request.scope.unconfirmed));
         let mut files: BTreeMap<String, (String, Vec<Share>)> = BTreeMap::new();
         for share in shares {
             files.entry(identity(&share.path)).or_insert_with(|| (share.path.clone(), Vec::new())).1.push(share);
         }
         let mut listed = Vec::with_capacity(files.len());
+        let mut gather = Gather::new(self.reader);
         for (path, mut shares) in files.into_values() {
             shares.sort_by_key(|share| (deals[share.deal].time(), deals[share.deal].call.line));
             note_creations(&mut shares);
-            let actions = shares.iter().rev().map(|share| self.action(&deals[share.deal], share));
-            listed.push(FileActions { path: path.into(), actions: actions.collect::<Result<_>>()? });
+            let mut actions = Vec::with_capacity(shares.len());
+            for share in shares.iter().rev() {
+                let deal = &deals[share.deal];
+                let mut action = self.action(deal, share)?;
+                if request.diff {
+                    action.change = changes::change(&mut gather, deal, share)?;
+                }
+                actions.push(action);
+            }
+            listed.push(FileActions { path: path.into(), actions });
         }
         listed.sort_by_key(|file| std::cmp::Reverse(file.actions.first().and_then(|action| action.time)));
         Ok(listed)
@@ -236,7 +238,8 @@ impl<'r> View<'r> {
             time: deal.time(),
             added,
             removed,
-            prompt: prompt.map(Untrusted::new),
+            prompt: prompt.map(|prompt| Untrusted::new(prompt.trim())),
+            change: Vec::new(),
             inferred: share.inferred,
             unconfirmed: deal.happened().is_none(),
         })
@@ -282,25 +285,6 @@ impl<'r> View<'r> {
         let info = session_info(self.reader, &call.session, call)?;
         self.sessions.insert(call.session.clone(), info.clone());
         Ok(info)
-    }
-}
-
-impl Limits {
-    fn admit(&self, deal: &Deal) -> bool {
-        let call = &deal.call;
-        let time = deal.time();
-        let in_time = self.since.is_none_or(|since| time.is_some_and(|time| time >= since))
-            && self.until.is_none_or(|until| time.is_some_and(|time| time <= until));
-        let is_session = |wanted: &String| {
-            std::iter::once(&call.session).chain(&deal.also_in).any(|session| session.starts_with(wanted.as_str()))
-        };
-        let in_project = |wanted: &String| {
-            let wanted = wanted.to_lowercase();
-            [&call.project, &call.cwd].into_iter().flatten().any(|folder| folder.to_lowercase().contains(&wanted))
-        };
-        in_time
-            && (self.sessions.is_empty() || self.sessions.iter().any(is_session))
-            && (self.projects.is_empty() || self.projects.iter().any(in_project))
     }
 }
 
@@ -361,8 +345,25 @@ fn changed_lines(old: &str, new: &str) -> (u64, u64) {
     counts
 }
 
+/// The file a name stands for where it was said, if only one is known there.
+fn known_file(shares: &[Share], said: &Document, name: String) -> String {
+    let folders: Vec<String> =
+        [&said.cwd, &said.project].into_iter().flatten().map(|folder| normal_path(folder, None)).collect();
+    let near = |path: &str| folders.iter().any(|folder| path.starts_with(&format!("{folder}/")));
+    let mut paths: Vec<&String> = shares.iter().map(|share| &share.path).filter(|path| near(path)).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    if let [one] = paths.as_slice() { (*one).clone() } else { name }
+}
+
 /// Messages that name a file and do nothing with it.
-fn mentions(reader: &Reader, wanted: &Wanted, deals: &[Deal], shares: &[Share]) -> Result<(Vec<Deal>, Vec<Share>)> {
+fn mentions(
+    reader: &Reader,
+    wanted: &Wanted,
+    filter: &Filter,
+    deals: &[Deal],
+    shares: &[Share],
+) -> Result<(Vec<Deal>, Vec<Share>)> {
     let Some(name) = wanted.name() else { return Ok((Vec::new(), Vec::new())) };
     let terms: Vec<String> = analysis::terms(name.rsplit('/').next().unwrap_or(&name))
         .into_iter()
@@ -373,10 +374,11 @@ fn mentions(reader: &Reader, wanted: &Wanted, deals: &[Deal], shares: &[Share]) 
     let seen: std::collections::HashSet<&str> =
         shares.iter().filter_map(|share| deals[share.deal].call.uuid.as_deref()).collect();
     let mut found = Vec::new();
-    for (key, document) in reader.mentioning(&terms, &kinds)? {
+    for (key, document) in reader.mentioning(&terms, &kinds, filter)? {
         let is_new =
             document.part == 0 && !document.echo && document.uuid.as_deref().is_some_and(|uuid| !seen.contains(uuid));
         if is_new && let Some(path) = wanted.named_in(&document.text, document.cwd.as_deref()) {
+            let path = known_file(shares, &document, path);
             found.push((key, path, document));
         }
     }

@@ -99,10 +99,10 @@ pub struct VersionInfo {
 }
 
 /// A file and all its versions.
-struct Replayed {
-    path: String,
-    timeline: Timeline,
-    versions: Vec<Version>,
+pub(super) struct Replayed {
+    pub(super) path: String,
+    pub(super) timeline: Timeline,
+    pub(super) versions: Vec<Version>,
 }
 
 /// Puts the contents of a file together.
@@ -140,7 +140,7 @@ pub fn versions(reader: &Reader, request: &Request) -> Result<Option<(Untrusted,
     Ok(Some((replayed.path.as_str().into(), listed)))
 }
 
-fn replayed(reader: &Reader, request: &Request) -> Result<Option<Replayed>> {
+pub(super) fn replayed(reader: &Reader, request: &Request) -> Result<Option<Replayed>> {
     let files = files_meant(reader, request)?;
     let path = match files.as_slice() {
         [] => return Ok(None),

@@ -140,6 +140,8 @@ impl Replay {
     }
 
     fn found(&mut self, at: usize, contents: &str) {
+        let contents = self.state.text.as_ref().map_or(contents.into(), |text| text.in_its_ends(contents));
+        let contents = contents.as_ref();
         let text = match self.state.text.clone() {
             Some(text) if text.agrees_with(contents) => text.become_contents(contents, By::Nobody),
             Some(text) => {
@@ -160,7 +162,7 @@ impl Replay {
     /// A fingerprint proves the contents, or shows that they are not these.
     fn proven(&mut self, at: usize, print: u64) {
         let Some(contents) = self.state.text.as_ref().and_then(Text::contents) else { return };
-        if print_of(&contents) == print {
+        if is_print_of(&contents, print) {
             self.state.doubts.clear();
         } else {
             self.contradict(at);
@@ -235,7 +237,7 @@ impl Replay {
                 self.state.doubts.clear();
             }
             Some(Known::Print(print)) => match self.state.text.as_ref().and_then(Text::contents) {
-                Some(contents) if print_of(&contents) == *print => self.state.doubts.clear(),
+                Some(contents) if is_print_of(&contents, *print) => self.state.doubts.clear(),
                 _ => self.state.doubts.push(Doubt::NotApplied(at)),
             },
             None => {}
@@ -263,6 +265,11 @@ impl Replay {
             Err(_) => self.state.doubts.push(Doubt::NotApplied(at)),
         }
     }
+}
+
+/// Whether contents have this fingerprint, as they are or with plain newlines.
+fn is_print_of(contents: &str, print: u64) -> bool {
+    print_of(contents) == print || (contents.contains('\r') && print_of(&contents.replace("\r\n", "\n")) == print)
 }
 
 impl Text {

@@ -3,6 +3,7 @@
 //! A file is the pieces between its newlines: one that ends in a newline has an empty last piece. A piece may be
 //! unknown, where only a part of the file was ever recorded.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -70,6 +71,17 @@ impl Text {
         self.lines.iter().all(|line| line.text.is_some())
     }
 
+    /// Whether every line ends as on Windows.
+    pub(super) fn is_crlf(&self) -> bool {
+        let Some((_, lines)) = self.lines.split_last() else { return false };
+        !lines.is_empty() && lines.iter().all(|line| line.text.as_ref().is_some_and(|text| text.ends_with('\r')))
+    }
+
+    /// Contents as the file has them: tools record plain newlines where the file has those of Windows.
+    pub(super) fn in_its_ends<'c>(&self, contents: &'c str) -> Cow<'c, str> {
+        with_ends(contents, contents.contains('\r') || !self.is_crlf())
+    }
+
     /// Whether nothing that is known contradicts these contents.
     pub(super) fn agrees_with(&self, contents: &str) -> bool {
         let mut others = contents.split('\n');
@@ -88,12 +100,15 @@ impl Text {
 
     /// Replaces a text as the tool does.
     pub(super) fn edited(&self, edit: &Edit, by: By) -> Result<Self, Miss> {
-        let (old, new) = (edit.old.as_str(), edit.new.as_str());
+        // Tools see and give plain newlines, whatever the file has.
+        let is_plain = !(self.is_crlf() && !edit.old.contains('\r'));
+        let (old, new) = (with_ends(&edit.old, is_plain), with_ends(&edit.new, is_plain));
+        let (old, new) = (old.as_ref(), new.as_ref());
         if old.is_empty() {
             return if self.is_empty() { Ok(Self::of(new, by)) } else { Err(Miss::Ambiguous) };
         }
         // Taking out a text at the end of a line takes the line's end with it.
-        let with_end = format!("{old}\n");
+        let with_end = format!("{old}{}", if is_plain { "\n" } else { "\r\n" });
         let takes_end = new.is_empty() && !old.ends_with('\n') && !self.places(&with_end).is_empty();
         let old = if takes_end { with_end.as_str() } else { old };
         let places = self.places(old);
@@ -119,6 +134,16 @@ impl Text {
 
     fn is_empty(&self) -> bool {
         self.lines.iter().all(|line| line.text.as_deref() == Some(""))
+    }
+
+    /// The same lines without the carriage returns at their ends.
+    pub(super) fn without_returns(&self) -> Self {
+        let bare =
+            |line: &Line| Line { text: line.text.as_ref().map(|text| text.trim_end_matches('\r').into()), by: line.by };
+        if self.lines.iter().any(|line| line.text.as_ref().is_some_and(|text| text.ends_with('\r'))) {
+            return Self::from(self.lines.iter().map(bare).collect());
+        }
+        self.clone()
     }
 
     /// Where a text stands, by line and byte in it, in the parts that are known.
@@ -214,6 +239,10 @@ impl Text {
     }
 }
 
+fn with_ends(text: &str, is_plain: bool) -> Cow<'_, str> {
+    if is_plain { Cow::Borrowed(text) } else { Cow::Owned(text.replace('\n', "\r\n")) }
+}
+
 fn runs(lines: &[Line], wanted: impl Fn(&Line) -> bool) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (at, _) in lines.iter().enumerate().filter(|(_, line)| wanted(line)) {
@@ -301,10 +330,21 @@ mod tests {
             ("c", "", false, Ok("-:a -:b -:b -:")),
             ("a\n", "", false, Ok("-:b -:c -:b -:")),
             ("b\n", "", true, Ok("-:a -:c -:")),
+            ("a\nb\nc", "", false, Ok("-:b -:")),
         ] {
             let edited = text.edited(&edit(old, new, all), By::Step(1)).map(|text| shown(&text));
             assert_eq!(edited, expected.map(str::to_string), "{old:?} {new:?}");
         }
+    }
+
+    #[test]
+    fn windows_line_ends_stay() {
+        let text = Text::of("a\r\nb\r\nc\r\n", By::Nobody);
+        let edited = text.edited(&edit("a\nb", "x\ny\nz", false), By::Step(1)).expect("made");
+        assert_eq!(edited.contents().as_deref(), Some("x\r\ny\r\nz\r\nc\r\n"));
+        let edited = text.edited(&edit("b", "", false), By::Step(1)).expect("made");
+        assert_eq!(edited.contents().as_deref(), Some("a\r\nc\r\n"));
+        assert_eq!(text.in_its_ends("q\n"), "q\r\n");
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Origin {
 impl Timeline {
     /// Gathers what is recorded about a file.
     pub(super) fn of(reader: &Reader, path: &str) -> Result<Self> {
-        let mut gather = Gather { reader, files: HashMap::new(), open: HashMap::new() };
+        let mut gather = Gather::new(reader);
         let mut timeline = Self::default();
         for (step, origin) in gather.steps(path, i64::MAX, NAMES)? {
             timeline.steps.push(step);
@@ -74,18 +74,22 @@ impl Timeline {
 type Recorded = (Step, Origin);
 
 /// Opens every transcript once.
-struct Gather<'r> {
+pub(super) struct Gather<'r> {
     reader: &'r Reader,
     files: HashMap<FileKey, Option<Checkpoint>>,
     open: HashMap<FileKey, Option<Transcript>>,
 }
 
-impl Gather<'_> {
+impl<'r> Gather<'r> {
+    pub(super) fn new(reader: &'r Reader) -> Self {
+        Self { reader, files: HashMap::new(), open: HashMap::new() }
+    }
+
     /// The steps of a file up to a time; `names` tells how many more names it may be followed back through.
     fn steps(&mut self, path: &str, until: i64, names: usize) -> Result<Vec<Recorded>> {
         let wanted = Wanted::Whole(vec![path.to_string()]);
         let scope = Scope { reads: true, ..Scope::default() };
-        let (deals, mut shares) = deals::find(self.reader, &wanted, scope)?;
+        let (deals, mut shares) = deals::find(self.reader, &wanted, scope, None)?;
         shares.retain(|share| {
             let deal = &deals[share.deal];
             identity(&share.path) == identity(path)
@@ -172,7 +176,7 @@ impl Gather<'_> {
     }
 
     /// The record beside an answer, if its transcript is still there.
-    fn record(&mut self, key: FileKey, result: &Document) -> Result<Option<Record>> {
+    pub(super) fn record(&mut self, key: FileKey, result: &Document) -> Result<Option<Record>> {
         let record = self.line(key, result.offset)?.and_then(|line| read_record(&line));
         Ok(record.filter(|record| result.uuid.as_deref().is_none_or(|uuid| record.uuid == uuid)))
     }

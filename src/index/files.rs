@@ -1,7 +1,7 @@
 //! Finding documents by the files they are about, and the prompts that led to them.
 
 use tantivy::collector::DocSetCollector;
-use tantivy::query::{BooleanQuery, Occur, PhraseQuery, Query as TantivyQuery, RegexQuery, TermQuery};
+use tantivy::query::{AllQuery, BooleanQuery, Occur, PhraseQuery, Query as TantivyQuery, RegexQuery, TermQuery};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, Term};
 
@@ -10,6 +10,7 @@ use super::reader::Reader;
 use super::schema::from_class;
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
+use crate::query::Filter;
 
 /// How a file is spelled; all in lower case, with forward slashes.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -33,6 +34,8 @@ pub struct About<'a> {
     pub tools: &'a [&'a str],
     /// Not of these tools.
     pub without_tools: &'a [&'a str],
+    /// What must hold; the answers of tools go with their calls, and are not looked at.
+    pub filter: Option<&'a Filter>,
 }
 
 /// Somebody's words, by time.
@@ -56,13 +59,14 @@ impl Reader {
             for tool in about.without_tools {
                 clauses.push((Occur::MustNot, term(self.fields.tool, tool)));
             }
+            clauses.extend(self.narrowed(about.filter)?);
             Ok(BooleanQuery::new(clauses))
         })?;
         self.fetched(&query)
     }
 
     /// All documents whose words hold these terms one after the other.
-    pub fn mentioning(&self, terms: &[String], kinds: &[Kind]) -> Result<Vec<(FileKey, Document)>> {
+    pub fn mentioning(&self, terms: &[String], kinds: &[Kind], filter: &Filter) -> Result<Vec<(FileKey, Document)>> {
         let body = self.fields.body;
         let words: Box<dyn TantivyQuery> = match terms {
             [] => return Ok(Vec::new()),
@@ -70,7 +74,9 @@ impl Reader {
             many => Box::new(PhraseQuery::new(many.iter().map(|text| Term::from_field_text(body, text)).collect())),
         };
         let kinds = self.one_of(self.fields.kind, kinds.iter().map(|kind| kind.name()));
-        self.fetched(&BooleanQuery::new(vec![(Occur::Must, words), (Occur::Must, kinds)]))
+        let narrowed = self.guarded(|| self.narrowed(Some(filter)))?;
+        let clauses = [(Occur::Must, words), (Occur::Must, kinds)].into_iter().chain(narrowed);
+        self.fetched(&BooleanQuery::new(clauses.collect()))
     }
 
     /// What a person or a program said in a transcript, by time.
@@ -105,6 +111,33 @@ impl Reader {
             }
         }
         Ok(None)
+    }
+
+    /// The documents of a transcript around a line, in order.
+    pub fn near(&self, file: FileKey, line: u64, most: usize) -> Result<Vec<Document>> {
+        let all = self.in_order(file)?;
+        let lines = self.guarded(|| {
+            let mut lines = Vec::with_capacity(all.len());
+            for address in &all {
+                let column = self.searcher.segment_reader(address.segment_ord).fast_fields().u64("line")?;
+                lines.push(column.first(address.doc_id).unwrap_or_default());
+            }
+            Ok(lines)
+        })?;
+        let at = lines.partition_point(|one| *one <= line);
+        let near = &all[at.saturating_sub(most)..all.len().min(at + most)];
+        near.iter().map(|address| self.fetch_at(*address).map(|(_, document)| document)).collect()
+    }
+
+    /// What a filter lets through, and the answers of tools.
+    fn narrowed(&self, filter: Option<&Filter>) -> tantivy::Result<Option<(Occur, Box<dyn TantivyQuery>)>> {
+        let Some(filter) = filter.filter(|filter| !filter.is_empty()) else { return Ok(None) };
+        let mut clauses = self.clauses(filter)?;
+        // What is only forbidden needs something to be taken from.
+        clauses.push((Occur::Must, Box::new(AllQuery)));
+        let admitted: Box<dyn TantivyQuery> = Box::new(BooleanQuery::new(clauses));
+        let answer = term(self.fields.kind, Kind::ToolResult.name());
+        Ok(Some((Occur::Must, any(vec![admitted, answer]))))
     }
 
     fn fetched(&self, query: &dyn TantivyQuery) -> Result<Vec<(FileKey, Document)>> {

@@ -6,9 +6,10 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::json::{self, SCHEMA};
-use super::text::{DIM, PERSON, Screen, TITLE, TOOL, count, cut, pad};
+use super::text::{DIM, MODEL, PERSON, Screen, TITLE, TOOL, count, cut, pad};
+use crate::event::Hunk;
 use crate::history::{Action, FileActions, Recovered, Uncertain, VersionInfo, What};
-use crate::untrusted::Untrusted;
+use crate::untrusted::{Untrusted, for_terminal};
 
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
@@ -216,19 +217,13 @@ impl Screen {
     }
 
     /// A moment to the second, in the user's time zone.
-    fn instant(&self, time: i64) -> String {
+    pub(super) fn instant(&self, time: i64) -> String {
         let zoned = jiff::Timestamp::from_millisecond(time).map(|time| time.to_zoned(self.zone.clone()));
         zoned.map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string()).unwrap_or_default()
     }
 
-    /// Shows what was done with files: by file, by session, by prompt, the newest first. After each action comes
-    /// whatever `details` writes.
-    pub fn actions(
-        &self,
-        out: &mut dyn Write,
-        files: &[FileActions],
-        details: &mut dyn FnMut(&mut dyn Write, usize, usize) -> io::Result<()>,
-    ) -> io::Result<()> {
+    /// Shows what was done with files: by file, by session, by prompt, the newest first.
+    pub fn actions(&self, out: &mut dyn Write, files: &[FileActions]) -> io::Result<()> {
         for (at, file) in files.iter().enumerate() {
             if at > 0 {
                 writeln!(out)?;
@@ -236,7 +231,7 @@ impl Screen {
             let summary = summary_of(&file.actions);
             writeln!(out, "{TITLE}{}{TITLE:#}  {DIM}{summary}{DIM:#}", self.shown(&file.path))?;
             let mut before: Option<&Action> = None;
-            for (index, action) in file.actions.iter().enumerate() {
+            for action in &file.actions {
                 let same_session = before.is_some_and(|before| before.session.id == action.session.id);
                 if !same_session {
                     writeln!(out)?;
@@ -246,7 +241,7 @@ impl Screen {
                     self.prompt_line(out, action)?;
                 }
                 self.action_line(out, action)?;
-                details(out, at, index)?;
+                patch(out, &action.change)?;
                 before = Some(action);
             }
         }
@@ -301,9 +296,44 @@ impl Screen {
         notes.join(" · ")
     }
 
-    fn shown(&self, path: &Untrusted) -> String {
+    pub(super) fn shown(&self, path: &Untrusted) -> String {
         self.path(std::path::Path::new(path.raw()))
     }
+}
+
+/// Writes a change as a patch.
+pub(super) fn patch(out: &mut dyn Write, hunks: &[Hunk]) -> io::Result<()> {
+    for hunk in hunks {
+        if hunk.old_start + hunk.new_start > 0 {
+            let Hunk { old_start, old_lines, new_start, new_lines, .. } = hunk;
+            writeln!(out, "{MODEL}@@ -{old_start},{old_lines} +{new_start},{new_lines} @@{MODEL:#}")?;
+        } else {
+            writeln!(out, "{MODEL}@@{MODEL:#}")?;
+        }
+        for line in &hunk.lines {
+            let shown = for_terminal(line);
+            match line.as_bytes().first() {
+                Some(b'+') => writeln!(out, "{ADDED}{shown}{ADDED:#}")?,
+                Some(b'-') => writeln!(out, "{REMOVED}{shown}{REMOVED:#}")?,
+                _ => writeln!(out, "{shown}")?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes each change as a patch, for a pipe.
+pub fn patches_plain(out: &mut dyn Write, files: &[FileActions]) -> io::Result<()> {
+    for file in files {
+        for action in &file.actions {
+            let when = action.time.map(json::timestamp).unwrap_or_default();
+            let path = file.path.line();
+            writeln!(out, "# {} {when} session {}", action.what.name(), action.session.id.line())?;
+            writeln!(out, "--- {path}\n+++ {path}")?;
+            patch(out, &action.change)?;
+        }
+    }
+    Ok(())
 }
 
 /// Ranges of lines, as people write them.

@@ -1,5 +1,6 @@
 //! Writes answers for people and for programs, to whatever `Write` it is given; never to stdout by itself.
 
+pub mod blame;
 pub mod history;
 pub mod charts;
 pub mod figures;

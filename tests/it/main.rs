@@ -40,5 +40,7 @@ mod schedule;
 mod hook;
 mod watch;
 mod retention;
+// The history of a file: its actions, its contents, its lines.
+mod history;
 // One test for each bug, named after it.
 mod regression;

@@ -1,9 +1,10 @@
 //! `unspool file`: which sessions touched a file.
 
 use clap::Args;
-use unspool::history::{self, Here, Limits, Request, Scope};
+use unspool::history::{self, Here, Request, Scope};
 use unspool::render;
 
+use super::filter::FilterArgs;
 use super::refresh;
 use crate::config::Config;
 use crate::{out, pager};
@@ -31,6 +32,13 @@ pub(crate) struct FileArgs {
     #[arg(long)]
     all: bool,
 
+    /// Show each change as a patch
+    #[arg(long, conflicts_with = "json")]
+    diff: bool,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
     /// One JSON object a line, for each action
     #[arg(long)]
     json: bool,
@@ -42,7 +50,13 @@ pub(crate) struct FileArgs {
 
 pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
     let scope = Scope { reads: args.reads || args.all, mentions: args.mentions || args.all, unconfirmed: args.all };
-    let request = Request { path: args.path.clone(), here: here(config)?, scope, limits: Limits::default() };
+    let request = Request {
+        path: args.path.clone(),
+        here: here(config)?,
+        scope,
+        diff: args.diff,
+        filter: args.filter.filter(config)?,
+    };
     let fresh = refresh::open(config, !args.no_refresh)?;
     let files = history::file(&fresh.reader, &request)?;
     if files.is_empty() {
@@ -58,7 +72,9 @@ pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
     if args.json {
         out::print(config.color, |out| render::history::actions_json(out, &files))?;
     } else if out::is_terminal() {
-        pager::print(config, |out| config.screen().actions(out, &files, &mut |_, _, _| Ok(())))?;
+        pager::print(config, |out| config.screen().actions(out, &files))?;
+    } else if args.diff {
+        out::print(config.color, |out| render::history::patches_plain(out, &files))?;
     } else {
         out::print(config.color, |out| render::history::actions_plain(out, &files))?;
     }

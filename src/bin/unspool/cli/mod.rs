@@ -2,6 +2,7 @@
 
 mod completions;
 mod config;
+mod blame;
 mod file;
 mod export;
 mod filter;
@@ -23,6 +24,7 @@ mod show;
 mod status;
 mod verify;
 mod watch;
+mod why;
 
 use std::ffi::OsString;
 
@@ -94,6 +96,8 @@ struct Cli {
 enum Command {
     Search(search::SearchArgs),
     File(file::FileArgs),
+    Blame(blame::BlameArgs),
+    Why(why::WhyArgs),
     Recover(recover::RecoverArgs),
     Sessions(sessions::SessionsArgs),
     Show(show::ShowArgs),
@@ -139,6 +143,8 @@ pub(crate) fn run() -> anyhow::Result<u8> {
     match cli.command {
         Command::Search(args) => search::run(&config, &args),
         Command::File(args) => file::run(&config, &args),
+        Command::Blame(args) => blame::run(&config, &args),
+        Command::Why(args) => why::run(&config, &args),
         Command::Recover(args) => recover::run(&config, &args),
         Command::Sessions(args) => sessions::run(&config, &args),
         Command::Show(args) => show::run(&config, &args),

@@ -1,0 +1,95 @@
+//! `unspool blame`: which session wrote which line.
+
+use std::path::Path;
+
+use clap::Args;
+use unspool::error::{Error, ErrorKind};
+use unspool::history::{self, Request};
+use unspool::render;
+
+use super::{file, refresh};
+use crate::config::Config;
+use crate::{out, pager};
+
+/// Show which session wrote each line of a file
+///
+/// The recorded edits are replayed and compared with the file as it is. `-` marks lines that no session wrote, `~`
+/// lines that something outside of sessions changed: a formatter, a hand.
+#[derive(Args, Debug)]
+pub(crate) struct BlameArgs {
+    /// The file, as it is on disk
+    #[arg(value_name = "FILE")]
+    file: String,
+
+    /// Only these lines: 10,40 or 10,+5 or 10
+    #[arg(long, short = 'L', value_name = "FROM,TO")]
+    lines: Option<String>,
+
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+
+    /// Answer from the index as it is, without looking for new messages first
+    #[arg(long)]
+    no_refresh: bool,
+}
+
+pub(crate) fn run(config: &Config, args: &BlameArgs) -> anyhow::Result<u8> {
+    let contents = read(&args.file)?;
+    let (from, to) = args.lines.as_deref().map_or(Ok((1, usize::MAX)), range)?;
+    let request = Request { path: args.file.clone(), here: file::here(config)?, ..Request::default() };
+    let fresh = refresh::open(config, !args.no_refresh)?;
+    let Some(blame) = history::blame(&fresh.reader, &request, &contents)? else {
+        out::note(&format!("no session is known to have touched {}", args.file));
+        return Ok(out::NOTHING);
+    };
+    if args.json {
+        out::print(config.color, |out| render::blame::blame_json(out, &blame, from, to))?;
+    } else {
+        pager::print(config, |out| config.screen().blame(out, &blame, from, to))?;
+    }
+    Ok(out::OK)
+}
+
+/// Reads a file of the user's.
+pub(super) fn read(path: &str) -> anyhow::Result<String> {
+    let bytes = fs_err::read(Path::new(path)).map_err(|error| {
+        Error::new(ErrorKind::Usage, error.to_string()).hint("`unspool recover` finds files that are gone")
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Reads `10,40`, `10,+5` or `10`.
+fn range(text: &str) -> anyhow::Result<(usize, usize)> {
+    let wrong = || Error::new(ErrorKind::Usage, format!("cannot read {text:?} as lines")).hint("say it as 10,40");
+    let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong());
+    let (from, to) = text.split_once(',').unwrap_or((text, text));
+    let from = if from.trim().is_empty() { 1 } else { number(from)? };
+    let to = match to.trim().strip_prefix('+') {
+        Some(count) => (from + number(count)?).saturating_sub(1),
+        None if to.trim().is_empty() => usize::MAX,
+        None => number(to)?,
+    };
+    if from == 0 || to < from { Err(wrong().into()) } else { Ok((from, to)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_as_git_reads_them() {
+        for (text, expected) in [
+            ("10,40", Some((10, 40))),
+            ("10,+5", Some((10, 14))),
+            ("7", Some((7, 7))),
+            ("10,", Some((10, usize::MAX))),
+            (",5", Some((1, 5))),
+            ("0,5", None),
+            ("9,5", None),
+            ("x", None),
+        ] {
+            assert_eq!(range(text).ok(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! `unspool why`: the story of one line.
+
+use clap::Args;
+use unspool::error::{Error, ErrorKind};
+use unspool::history::{self, Request};
+
+use super::{blame, file, refresh};
+use crate::config::Config;
+use crate::{out, pager};
+
+/// Tell the story of one line: the prompt, what was said, the change, what stood there before
+#[derive(Args, Debug)]
+pub(crate) struct WhyArgs {
+    /// The file and the line, such as src/main.rs:42
+    #[arg(value_name = "FILE:LINE")]
+    place: String,
+
+    /// Answer from the index as it is, without looking for new messages first
+    #[arg(long)]
+    no_refresh: bool,
+}
+
+pub(crate) fn run(config: &Config, args: &WhyArgs) -> anyhow::Result<u8> {
+    let place = args.place.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<usize>().ok()?)));
+    let Some((path, line)) = place else {
+        return Err(Error::new(ErrorKind::Usage, format!("{} names no line", args.place))
+            .hint("say it as src/main.rs:42")
+            .into());
+    };
+    let contents = blame::read(path)?;
+    let lines = contents.lines().count();
+    if line == 0 || line > lines {
+        return Err(Error::new(ErrorKind::Usage, format!("{path} has lines 1 to {lines}, not {line}")).into());
+    }
+    let request = Request { path: path.to_string(), here: file::here(config)?, ..Request::default() };
+    let fresh = refresh::open(config, !args.no_refresh)?;
+    let Some(story) = history::why(&fresh.reader, &request, &contents, line)? else {
+        out::note(&format!("no session is known to have touched {path}"));
+        return Ok(out::NOTHING);
+    };
+    pager::print(config, |out| config.screen().story(out, &story))?;
+    Ok(out::OK)
+}

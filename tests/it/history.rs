@@ -1,0 +1,577 @@
+//! The history of a file: what `file` lists, what `recover` gives back, whom `blame` names.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use unspool::discover::Root;
+use unspool::history::{self, Here, Moment, Request, Writer};
+use unspool::index::{Reader, Store};
+
+use crate::util::{Env, session, uuid};
+
+const PATH: &str = "/home/u/x/src/a.rs";
+
+/// Writes the transcript of a session line by line.
+#[derive(Default)]
+struct Session {
+    number: u32,
+    lines: Vec<Value>,
+}
+
+/// A clock and a source of ids that all sessions share.
+#[derive(Default)]
+struct Clock {
+    ticks: u32,
+}
+
+impl Clock {
+    fn tick(&mut self) -> u32 {
+        self.ticks += 1;
+        self.ticks
+    }
+}
+
+/// The time of a tick.
+fn time(tick: u32) -> String {
+    format!("2026-10-01T{:02}:{:02}:{:02}.000Z", 10 + tick / 3600, tick / 60 % 60, tick % 60)
+}
+
+fn millis(tick: u32) -> i64 {
+    time(tick).parse::<jiff::Timestamp>().expect("a time").as_millisecond()
+}
+
+impl Session {
+    fn line(&mut self, tick: u32, mut value: Value) -> String {
+        let line = value.as_object_mut().expect("an object");
+        line.insert("uuid".into(), uuid(tick).into());
+        line.insert("timestamp".into(), time(tick).into());
+        line.insert("sessionId".into(), session(self.number).into());
+        line.insert("cwd".into(), "/home/u/x".into());
+        self.lines.push(value);
+        uuid(tick)
+    }
+
+    fn prompt(&mut self, clock: &mut Clock, text: &str) {
+        self.line(clock.tick(), json!({"type": "user", "message": {"role": "user", "content": text}}));
+    }
+
+    /// A call and its answer; gives the id of the call's line and the time of the answer.
+    fn call(&mut self, clock: &mut Clock, tool: &str, input: Value, answer: Answer) -> (String, u32) {
+        let tick = clock.tick();
+        let id = format!("toolu_{tick}");
+        let content = json!([{"type": "tool_use", "id": id, "name": tool, "input": input}]);
+        let call = self.line(tick, json!({"type": "assistant", "message": {"role": "assistant", "content": content}}));
+        let tick = clock.tick();
+        let content =
+            json!([{"type": "tool_result", "tool_use_id": id, "content": answer.text, "is_error": answer.error}]);
+        let mut line = json!({"type": "user", "message": {"role": "user", "content": content}});
+        if let Some(record) = answer.record {
+            line["toolUseResult"] = record;
+        }
+        self.line(tick, line);
+        (call, tick)
+    }
+
+    fn file(&self) -> String {
+        format!("-home-u-x/{}.jsonl", session(self.number))
+    }
+
+    fn text(&self) -> String {
+        self.lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+}
+
+#[derive(Default)]
+struct Answer {
+    text: String,
+    error: bool,
+    record: Option<Value>,
+}
+
+fn ok(text: &str) -> Answer {
+    Answer { text: text.to_string(), ..Answer::default() }
+}
+
+fn failed(text: &str) -> Answer {
+    Answer { text: text.to_string(), error: true, record: None }
+}
+
+fn actions(env: &Env, args: &[&str]) -> Vec<String> {
+    let ran = env.run(&[&["file", "--no-refresh", "--json"], args].concat());
+    assert!(matches!(ran.code, 0 | 1), "{} {}", ran.code, ran.stderr);
+    let show = |line: &str| {
+        let action: Value = serde_json::from_str(line).expect("JSON");
+        let number = |name: &str| action[name].as_u64().map_or("?".to_string(), |number| number.to_string());
+        format!(
+            "{} {} +{} -{} {} {}{}",
+            action["action"].as_str().unwrap_or_default(),
+            action["path"].as_str().unwrap_or_default(),
+            number("added"),
+            number("removed"),
+            action["tool"].as_str().unwrap_or("-"),
+            action["prompt"].as_str().unwrap_or("-"),
+            if action["inferred"] == true { " (inferred)" } else { "" }
+        )
+    };
+    ran.stdout.lines().map(show).collect()
+}
+
+/// A session that does a bit of everything.
+fn busy_session(env: &Env) -> Clock {
+    let mut clock = Clock::default();
+    let mut one = Session { number: 1, ..Session::default() };
+    one.prompt(&mut clock, "make a module");
+    let write = json!({"file_path": PATH, "content": "fn a() {}\nfn b() {}\n"});
+    one.call(&mut clock, "Write", write, ok("File created successfully at: /home/u/x/src/a.rs"));
+    one.prompt(&mut clock, "rename b");
+    let edit = json!({"file_path": PATH, "old_string": "fn b() {}", "new_string": "fn c() {\n}"});
+    one.call(&mut clock, "Edit", edit.clone(), ok("updated"));
+    one.call(&mut clock, "Edit", edit, failed("String to replace not found in file."));
+    one.call(
+        &mut clock,
+        "Read",
+        json!({"file_path": PATH}),
+        ok("     1→fn a() {}\n     2→fn c() {\n     3→}\n     4→"),
+    );
+    one.call(&mut clock, "Grep", json!({"pattern": "fn", "path": PATH}), ok("a.rs"));
+    one.prompt(&mut clock, "now tidy src/a.rs up");
+    one.call(&mut clock, "Bash", json!({"command": "sed -i 's/c/d/' src/a.rs && mv src/a.rs src/b.rs"}), ok(""));
+    one.call(&mut clock, "Bash", json!({"command": "rm -rf src"}), failed("no"));
+    one.call(&mut clock, "Bash", json!({"command": "rm -rf /home/u/x/src"}), ok(""));
+    env.write(one.file(), one.text());
+    env.index();
+    clock
+}
+
+#[test]
+fn file_lists_what_changed_it_newest_first() {
+    let env = Env::new();
+    busy_session(&env);
+    let expected = [
+        "delete /home/u/x/src/a.rs +? -? Bash now tidy src/a.rs up (inferred)",
+        "rename /home/u/x/src/a.rs +? -? Bash now tidy src/a.rs up (inferred)",
+        "edit /home/u/x/src/a.rs +? -? Bash now tidy src/a.rs up (inferred)",
+        "edit /home/u/x/src/a.rs +2 -1 Edit rename b",
+        "create /home/u/x/src/a.rs +2 -0 Write make a module",
+    ];
+    for path in [PATH, "a.rs", "src/a.rs", "A.RS", "/home/u/x/src/[a].rs", "x/**/a.rs"] {
+        assert_eq!(actions(&env, &[path]), expected, "{path}");
+    }
+    assert_eq!(actions(&env, &["/home/u/x/src"]).len(), 7, "a folder has all its files");
+    assert_eq!(actions(&env, &["b.rs"])[1], "rename /home/u/x/src/b.rs +? -? Bash now tidy src/a.rs up (inferred)");
+    assert_eq!(actions(&env, &["c.rs"]), [""; 0]);
+    assert_eq!(actions(&env, &[PATH, "--session", "5e55"]).len(), 5);
+    assert_eq!(actions(&env, &[PATH, "--session", "0000"]).len(), 0);
+    assert_eq!(actions(&env, &[PATH, "--until", "2026-10-01T10:00:03Z"]), expected[4..]);
+}
+
+#[test]
+fn reads_and_mentions_are_listed_when_asked_for() {
+    let env = Env::new();
+    busy_session(&env);
+    let words = |args: &[&str]| -> Vec<String> {
+        let first = |line: String| line.split(' ').next().unwrap_or_default().to_string();
+        actions(&env, args).into_iter().map(first).collect()
+    };
+    assert_eq!(words(&[PATH, "--reads"]), ["delete", "rename", "edit", "read", "edit", "create"]);
+    let all = words(&[PATH, "--all"]);
+    assert_eq!(all.iter().filter(|word| *word == "mention").count(), 2, "the search and the prompt: {all:?}");
+}
+
+#[test]
+fn a_line_in_two_transcripts_is_one_action() {
+    let env = Env::new();
+    busy_session(&env);
+    let original = std::fs::read_to_string(env.file(format!("-home-u-x/{}.jsonl", session(1)))).expect("read");
+    env.write(format!("-home-u-x/{}.jsonl", session(2)), original.replace(&session(1), &session(2)));
+    env.index();
+    let ran = env.run(&["file", "--no-refresh", "--json", PATH]);
+    assert_eq!(ran.stdout.lines().count(), 5);
+    let first: Value = serde_json::from_str(ran.stdout.lines().next().expect("a line")).expect("JSON");
+    assert_eq!((first["session_id"].as_str(), first["also_in"][0].as_str()), (Some(&*session(1)), Some(&*session(2))));
+}
+
+#[test]
+fn changes_are_shown_as_patches() {
+    let env = Env::new();
+    busy_session(&env);
+    let ran = env.run(&["file", "--no-refresh", "--diff", PATH]);
+    assert!(ran.stdout.contains("-fn b() {}\n+fn c() {\n+}\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("+fn a() {}\n+fn b() {}\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn recover_goes_back_in_time_and_says_what_is_not_sure() {
+    let env = Env::new();
+    busy_session(&env);
+    let at = |args: &[&str]| {
+        let ran = env.run(&[&["recover", "--no-refresh"], args].concat());
+        (ran.code, ran.stdout, ran.stderr)
+    };
+    let (code, text, _) = at(&["--at", "2026-10-01T10:00:03Z", PATH]);
+    assert_eq!((code, text.as_str()), (0, "fn a() {}\nfn b() {}\n"));
+    let (code, text, _) = at(&["--at", "2026-10-01T10:00:11Z", PATH]);
+    assert_eq!((code, text.as_str()), (0, "fn a() {}\nfn c() {\n}\n"));
+    let (code, text, notes) = at(&[PATH]);
+    assert_eq!((code, text.as_str()), (3, "fn a() {}\nfn c() {\n}\n"), "what sed did is not recorded");
+    assert!(notes.contains("not recorded") && notes.contains("deleted or renamed"), "{notes}");
+    let (code, text, _) = at(&["/home/u/x/src/b.rs"]);
+    assert_eq!((code, text.as_str()), (3, "fn a() {}\nfn c() {\n}\n"), "it is followed through its old name");
+    assert_eq!(at(&["nowhere.rs"]).0, 1);
+    assert_eq!(at(&["--session", "ffff", PATH]).0, 2);
+    assert_eq!(at(&["--before-session", "5e55", PATH]).0, 1, "there was nothing before");
+}
+
+#[test]
+fn recover_writes_only_new_files_below_the_folder() {
+    let env = Env::new();
+    busy_session(&env);
+    let out = env.path().join("out");
+    let run =
+        || env.run(&["recover", "--no-refresh", "--at", "2026-10-01T10:00:03Z", "--out", &out.to_string_lossy(), PATH]);
+    assert_eq!(run().code, 0);
+    assert_eq!(std::fs::read_to_string(out.join("a.rs")).expect("written"), "fn a() {}\nfn b() {}\n");
+    let again = run();
+    assert_eq!(again.code, 2, "{}", again.stderr);
+    assert!(again.stderr.contains("is there already"), "{}", again.stderr);
+}
+
+#[test]
+fn versions_are_listed() {
+    let env = Env::new();
+    busy_session(&env);
+    let ran = env.run(&["recover", "--no-refresh", "--list", "--json", PATH]);
+    let show = |line: &str| {
+        let version: Value = serde_json::from_str(line).expect("JSON");
+        format!("{} {} {}", version["action"].as_str().unwrap_or_default(), version["lines"], version["exact"])
+    };
+    let shown: Vec<String> = ran.stdout.lines().map(show).collect();
+    assert_eq!(shown, ["delete null false", "rename null false", "edit 3 false", "edit 3 true", "create 2 true"]);
+}
+
+#[test]
+fn backups_of_claude_code_are_used() {
+    let env = Env::new();
+    let mut clock = Clock::default();
+    let mut one = Session { number: 1, ..Session::default() };
+    one.prompt(&mut clock, "change it");
+    let edit = json!({"file_path": PATH, "old_string": "two", "new_string": "2"});
+    let tick = clock.tick();
+    one.lines.push(json!({"type": "file-history-snapshot", "messageId": "m", "snapshot": {"messageId": "m",
+        "trackedFileBackups": {"src/a.rs": {"backupFileName": "3b1ff8b2d7b3d6ac@v1", "version": 1, "backupTime": time(tick)}},
+        "timestamp": time(tick)}, "isSnapshotUpdate": false}));
+    one.call(&mut clock, "Edit", edit, ok("updated"));
+    env.write(one.file(), one.text());
+    let folder = env.claude().join("file-history").join(session(1));
+    std::fs::create_dir_all(&folder).expect("made");
+    let name = backup_name(PATH);
+    let text = env.file(one.file());
+    let lines = std::fs::read_to_string(&text).expect("read").replace("3b1ff8b2d7b3d6ac", &name);
+    std::fs::write(&text, lines).expect("written");
+    std::fs::write(folder.join(format!("{name}@v1")), "one\r\ntwo\r\n").expect("written");
+    env.index();
+    let ran = env.run(&["recover", "--no-refresh", PATH]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "one\r\n2\r\n"), "{}", ran.stderr);
+    let ran = env.run(&["recover", "--no-refresh", "--before-session", &session(1), PATH]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "one\r\ntwo\r\n"), "{}", ran.stderr);
+}
+
+/// The name Claude Code gives a backup.
+fn backup_name(path: &str) -> String {
+    use sha2::{Digest as _, Sha256};
+    Sha256::digest(path.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn blame_and_why_tell_lines_apart() {
+    let env = Env::new();
+    let file = env.path().join("a.rs");
+    let path = file.to_string_lossy().into_owned();
+    let mut clock = Clock::default();
+    let mut one = Session { number: 1, ..Session::default() };
+    one.prompt(&mut clock, "say hello");
+    let said = json!([{"type": "text", "text": "I will greet the world."}]);
+    one.line(clock.tick(), json!({"type": "assistant", "message": {"role": "assistant", "content": said}}));
+    let edit = |old: &str, new: &str| json!({"file_path": path, "old_string": old, "new_string": new});
+    let record = |before: &str| Some(json!({"filePath": path, "originalFile": before}));
+    let answer = |before: &str| Answer { text: "updated".into(), error: false, record: record(before) };
+    one.call(&mut clock, "Edit", edit("stop", "hello"), answer("start\nstop\n"));
+    one.prompt(&mut clock, "louder");
+    one.call(&mut clock, "Edit", edit("hello", "HELLO"), answer("start\nhello\nformatted\n"));
+    env.write(one.file(), one.text());
+    env.index();
+    std::fs::write(&file, "start\nHELLO\nformatted\nby hand\n").expect("written");
+    let ran = env.run(&["blame", "--no-refresh", "--json", &path]);
+    let show = |line: &str| {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        format!(
+            "{} {} {}",
+            line["text"].as_str().unwrap_or_default(),
+            line["writer"].as_str().unwrap_or_default(),
+            line["prompt"]
+        )
+    };
+    let shown: Vec<String> = ran.stdout.lines().map(show).collect();
+    assert_eq!(
+        shown,
+        ["start before null", "HELLO session \"louder\"", "formatted outside null", "by hand outside null"]
+    );
+    assert_eq!(env.run(&["blame", "--no-refresh", "--json", "-L", "2,+2", &path]).stdout.lines().count(), 2);
+    let ran = env.run(&["why", "--no-refresh", &format!("{path}:2")]);
+    for part in ["louder", "-hello\n+HELLO", "before that", "stop", "claude --resume"] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+    let ran = env.run(&["why", "--no-refresh", &format!("{path}:3")]);
+    assert!(ran.stdout.contains("changed outside of sessions"), "{}", ran.stdout);
+    assert_eq!(env.run(&["why", "--no-refresh", &format!("{path}:9")]).code, 2);
+}
+
+/// What may happen to a file.
+#[derive(Clone, Debug)]
+enum Op {
+    Write { lines: usize, newline: bool },
+    Replace { at: usize, lines: usize },
+    Insert { at: usize, lines: usize },
+    Delete { at: usize },
+    ReplaceAll,
+    Multi { at: usize },
+    Shell { lines: usize },
+    Read,
+    Outside { at: usize },
+    NewSession,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let at = 0..20_usize;
+    prop_oneof![
+        1 => (0..6_usize, any::<bool>()).prop_map(|(lines, newline)| Op::Write { lines, newline }),
+        4 => (at.clone(), 1..4_usize).prop_map(|(at, lines)| Op::Replace { at, lines }),
+        4 => (at.clone(), 1..4_usize).prop_map(|(at, lines)| Op::Insert { at, lines }),
+        2 => at.clone().prop_map(|at| Op::Delete { at }),
+        1 => Just(Op::ReplaceAll),
+        1 => at.clone().prop_map(|at| Op::Multi { at }),
+        1 => (0..4_usize).prop_map(|lines| Op::Shell { lines }),
+        1 => Just(Op::Read),
+        1 => at.prop_map(|at| Op::Outside { at }),
+        1 => Just(Op::NewSession),
+    ]
+}
+
+/// How much the tools record beside their answers.
+#[derive(Clone, Copy, Debug)]
+enum Records {
+    Whole,
+    Patches,
+    Nothing,
+}
+
+/// Who made a line: the call, or nobody.
+type Makers = HashMap<String, Option<String>>;
+
+/// The real file, and what is recorded of it.
+struct World {
+    env: Env,
+    clock: Clock,
+    session: Session,
+    records: Records,
+    contents: Option<String>,
+    makers: Makers,
+    /// The file at each time, and whether everything up to then is recorded.
+    states: Vec<(u32, String)>,
+    drifted: bool,
+    ending: &'static str,
+}
+
+impl World {
+    fn new(records: Records, ending: &'static str) -> Self {
+        let session = Session { number: 1, ..Session::default() };
+        let (env, clock) = (Env::new(), Clock::default());
+        let (contents, makers, states) = (None, Makers::new(), Vec::new());
+        Self { env, clock, session, records, contents, makers, states, drifted: false, ending }
+    }
+
+    /// Lines nobody has written before.
+    fn fresh(&mut self, count: usize) -> Vec<String> {
+        (0..count).map(|_| format!("\tline {} \"ä\" word{}", self.clock.tick(), self.ending)).collect()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.contents.as_deref().unwrap_or_default().split('\n').map(str::to_string).collect()
+    }
+
+    fn record(&self, before: Option<&str>, after: &str) -> Option<Value> {
+        let patch = json!([{"oldStart": 1, "oldLines": 0, "newStart": 1, "newLines": 0, "lines": ["+x"]}]);
+        match self.records {
+            Records::Whole => Some(json!({"filePath": PATH, "originalFile": before, "structuredPatch": patch})),
+            Records::Patches => Some(json!({"filePath": PATH, "originalFile": null, "structuredPatch": patch})),
+            Records::Nothing => None,
+        }
+        .map(|mut record| {
+            if before.is_none() {
+                record["content"] = after.into();
+                record["type"] = "create".into();
+            }
+            record
+        })
+    }
+
+    /// A call that leaves the file with new contents.
+    fn change(&mut self, tool: &str, input: Value, after: String, made: &[String]) {
+        let record = self.record(self.contents.as_deref(), &after).filter(|_| tool != "Bash");
+        let answer = Answer { text: "updated".into(), error: false, record };
+        let (call, tick) = self.session.call(&mut self.clock, tool, input, answer);
+        for line in made {
+            self.makers.insert(line.clone(), Some(call.clone()));
+        }
+        self.contents = Some(after.clone());
+        self.states.push((tick, after));
+    }
+
+    fn edit(&mut self, old: &str, new: &str, made: &[String]) {
+        let after = self.contents.as_deref().unwrap_or_default().replacen(old, new, 1);
+        self.change("Edit", json!({"file_path": PATH, "old_string": old, "new_string": new}), after, made);
+    }
+
+    fn play(&mut self, op: &Op) {
+        let lines = self.lines();
+        let writable: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].contains("line")).collect();
+        let pick = |at: usize| writable.get(at % writable.len().max(1)).copied();
+        match op {
+            Op::NewSession => {
+                self.save();
+                self.session = Session { number: self.session.number + 1, ..Session::default() };
+            }
+            Op::Write { lines, newline } => {
+                let made = self.fresh(*lines);
+                let text = made.join("\n") + if *newline && *lines > 0 { "\n" } else { "" };
+                self.change("Write", json!({"file_path": PATH, "content": text}), text, &made);
+            }
+            Op::Shell { lines } => {
+                let made = self.fresh(*lines);
+                let text = made.iter().map(|line| format!("{line}\n")).collect::<String>();
+                let command = format!("cat > src/a.rs <<'EOF'\n{text}EOF");
+                self.change("Bash", json!({"command": command}), text, &made);
+            }
+            Op::Read => {
+                let Some(text) = self.contents.clone() else { return };
+                let numbered: Vec<String> =
+                    text.split('\n').enumerate().map(|(at, line)| format!("{:>6}→{line}", at + 1)).collect();
+                let (_, tick) =
+                    self.session.call(&mut self.clock, "Read", json!({"file_path": PATH}), ok(&numbered.join("\n")));
+                self.states.push((tick, text));
+            }
+            Op::Replace { at, lines: count } => {
+                let Some(at) = pick(*at) else { return };
+                let made = self.fresh(*count);
+                self.edit(&lines[at], &made.join("\n"), &made);
+            }
+            Op::Insert { at, lines: count } => {
+                let Some(at) = pick(*at) else { return };
+                let made = self.fresh(*count);
+                self.edit(&lines[at], &format!("{}\n{}", lines[at], made.join("\n")), &made);
+            }
+            Op::Delete { at } => {
+                let Some(at) = pick(*at) else { return };
+                let text = self.contents.clone().unwrap_or_default();
+                let with_end = format!("{}\n", lines[at]);
+                let gone = if text.contains(&with_end) { with_end } else { lines[at].clone() };
+                let after = text.replacen(&gone, "", 1);
+                self.change("Edit", json!({"file_path": PATH, "old_string": lines[at], "new_string": ""}), after, &[]);
+            }
+            Op::ReplaceAll => {
+                let Some(text) = self.contents.clone().filter(|text| text.contains("word")) else { return };
+                let word = format!("word{}", self.clock.tick());
+                let after = text.replace("word", &word);
+                let made: Vec<String> =
+                    after.split('\n').filter(|line| !lines.iter().any(|old| old == line)).map(str::to_string).collect();
+                let input = json!({"file_path": PATH, "old_string": "word", "new_string": word, "replace_all": true});
+                self.change("Edit", input, after, &made);
+            }
+            Op::Multi { at } => {
+                let Some(at) = pick(*at) else { return };
+                let made = self.fresh(2);
+                let text = self.contents.clone().unwrap_or_default();
+                let first = text.replacen(&lines[at], &made[0], 1);
+                let after = first.replacen(&made[0], &format!("{}\n{}", made[0], made[1]), 1);
+                let edits = json!([{"old_string": lines[at], "new_string": made[0]},
+                                   {"old_string": made[0], "new_string": format!("{}\n{}", made[0], made[1])}]);
+                self.change("MultiEdit", json!({"file_path": PATH, "edits": edits}), after, &made);
+            }
+            Op::Outside { at } => {
+                let Some(at) = pick(*at) else { return };
+                let made = self.fresh(1);
+                self.makers.insert(made[0].clone(), None);
+                self.contents = Some(self.contents.clone().unwrap_or_default().replacen(&lines[at], &made[0], 1));
+                self.drifted = true;
+            }
+        }
+    }
+
+    fn save(&self) {
+        if !self.session.lines.is_empty() {
+            self.env.write(self.session.file(), self.session.text());
+        }
+    }
+
+    fn reader(&self) -> Reader {
+        let roots: Vec<Root> = [".claude", ".config/claude"]
+            .iter()
+            .map(|name| Root { path: self.env.path().join("home").join(name), required: false })
+            .collect();
+        Store::new(&self.env.index_dir(), &roots).read().expect("readable").expect("an index")
+    }
+
+    /// Compares every state with what is recovered, and every line with whom it is blamed on.
+    fn check(&self) {
+        let reader = self.reader();
+        let here = Here { cwd: "/".into(), home: None };
+        let request = Request { path: PATH.into(), here, ..Request::default() };
+        for (tick, text) in &self.states {
+            let moment = Moment::At(millis(*tick));
+            let recovered = history::recover(&reader, &request, &moment).expect("answered").expect("a version");
+            if recovered.doubts.is_empty() || !self.drifted {
+                assert_eq!((&recovered.contents, &recovered.doubts), (text, &Vec::new()), "at {}", time(*tick));
+            }
+        }
+        let Some(text) = self.contents.as_deref().filter(|_| !self.states.is_empty()) else { return };
+        let blame = history::blame(&reader, &request, text).expect("answered").expect("a history");
+        let shown: Vec<&str> = blame.lines.iter().map(|(line, _)| line.raw()).collect();
+        assert_eq!(shown, text.lines().collect::<Vec<_>>());
+        for (line, writer) in &blame.lines {
+            let made = match writer {
+                Writer::Action(at) => blame.actions[*at].uuid.as_ref().map(|uuid| uuid.raw().to_string()),
+                Writer::Before | Writer::Outside { .. } => None,
+            };
+            let Some(maker) = self.makers.get(&format!("{}{}", line.raw(), self.ending)) else { continue };
+            // What was made over something unrecorded may itself be unknown, but is never another's.
+            if made.is_some() || !self.drifted {
+                assert_eq!(&made, maker, "{}", line.raw());
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, max_shrink_iters: 40, ..ProptestConfig::default() })]
+
+    /// Whatever is done to a file, every state comes back byte by byte and every line knows its writer, with the
+    /// transcripts and without them.
+    #[test]
+    fn history_is_true(
+        ops in prop::collection::vec(op(), 1..30),
+        records in prop_oneof![Just(Records::Whole), Just(Records::Patches), Just(Records::Nothing)],
+        ending in prop_oneof![3 => Just(""), 1 => Just("\r")],
+    ) {
+        let mut world = World::new(records, ending);
+        world.play(&Op::Write { lines: 3, newline: true });
+        ops.iter().for_each(|op| world.play(op));
+        world.save();
+        world.env.index();
+        world.check();
+        std::fs::remove_dir_all(world.env.claude().join("projects/-home-u-x")).expect("removed");
+        std::fs::create_dir_all(world.env.claude().join("projects/-home-u-x")).expect("made");
+        world.env.index();
+        world.check();
+    }
+}
