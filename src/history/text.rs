@@ -204,7 +204,8 @@ impl Text {
     pub(super) fn seen(&self, start: usize, total: usize, read: &[&str], step: usize) -> (Self, bool) {
         let total = if total == 0 { self.lines.len() } else { total };
         let from = start.saturating_sub(1);
-        let shift = total.checked_sub(self.lines.len()).map_or(0, |shift| shift);
+        // Where these lines were, if all that changed lies above them.
+        let above = (from + self.lines.len()).checked_sub(total);
         let fits = |at: usize| {
             let here = self.lines.get(at..at + read.len());
             here.is_some_and(|here| {
@@ -219,9 +220,9 @@ impl Text {
             let mut kept = self.lines[..from + read.len()].to_vec();
             kept.resize(total.max(kept.len()), Line { text: None, by: By::Outside(step) });
             kept
-        } else if shift <= from && fits(from - shift) {
+        } else if let Some(above) = above.filter(|above| fits(*above)) {
             // What changed lies above.
-            let kept = &self.lines[from - shift..];
+            let kept = &self.lines[above..];
             let mut lines = vec![Line { text: None, by: By::Outside(step) }; total.saturating_sub(kept.len())];
             lines.extend_from_slice(kept);
             lines

@@ -20,6 +20,8 @@ use crate::lines::{Transcript, read_small};
 const NAMES: usize = 8;
 /// Without a record beside it, an answer of this many lines may have been cut.
 const CUT_LINES: u64 = 2000;
+/// A file said to have more lines than this is not put together from parts.
+const LINES: u64 = 2_000_000;
 /// Longer lines are cut when they are read.
 const CUT_LINE: usize = 2000;
 /// The largest backup that is read.
@@ -159,7 +161,7 @@ impl<'r> Gather<'r> {
 
     /// What was read: the whole file, or a part of it.
     fn reading(&mut self, key: FileKey, result: &Document, trace: &Trace, part: bool) -> Result<Option<Step>> {
-        let Some([start, count, total]) = trace.lines else { return Ok(None) };
+        let Some([start, count, total]) = trace.lines.filter(|[_, _, total]| *total <= LINES) else { return Ok(None) };
         let from_index = trace.contents.and_then(|print| proven_text(&result.text, print));
         let text = match from_index {
             Some(text) => Some(text),

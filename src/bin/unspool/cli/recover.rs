@@ -88,11 +88,20 @@ fn moment(config: &Config, args: &RecoverArgs) -> anyhow::Result<Moment> {
     let screen = config.screen();
     let now = jiff::Timestamp::from_millisecond(screen.now)?.to_zoned(screen.zone);
     Ok(match (&args.at, &args.session, &args.before_session) {
-        (Some(at), ..) => Moment::At(dates::parse(at, &now, Edge::Until)?),
+        (Some(at), ..) => Moment::At(instant(at, &now)?),
         (_, Some(session), _) => Moment::After(session.clone()),
         (_, _, Some(session)) => Moment::Before(session.clone()),
         _ => Moment::End,
     })
+}
+
+/// A time of day means that instant, a day or month its end.
+fn instant(text: &str, now: &jiff::Zoned) -> anyhow::Result<i64> {
+    if let Ok(exact) = text.trim().parse::<jiff::Timestamp>() {
+        return Ok(exact.as_millisecond());
+    }
+    let edge = if text.contains([':', '@']) { Edge::Since } else { Edge::Until };
+    Ok(dates::parse(text, now, edge)?)
 }
 
 fn nothing(args: &RecoverArgs) -> u8 {
