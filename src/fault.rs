@@ -202,8 +202,10 @@ mod armed {
     fn signal(deadly: bool) {
         use rustix::process::{Signal, getpid, kill_process};
         let _ = kill_process(getpid(), if deadly { Signal::KILL } else { Signal::STOP });
-        while deadly {
-            std::thread::park();
+        if deadly {
+            loop {
+                std::thread::park();
+            }
         }
     }
 

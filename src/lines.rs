@@ -110,6 +110,7 @@ impl Transcript {
             head: Vec::new(),
             oversized_tail: Vec::new(),
             usable,
+            stop: None,
         })
     }
 
@@ -187,7 +188,6 @@ fn regular(file: File) -> io::Result<File> {
 }
 
 /// The lines of a transcript, one at a time, in one buffer.
-#[derive(Debug)]
 pub struct Lines<'a> {
     file: &'a mut File,
     /// Bytes of the file not yet in the buffer.
@@ -205,9 +205,23 @@ pub struct Lines<'a> {
     /// Its last bytes.
     oversized_tail: Vec<u8>,
     usable: fn(&[u8]) -> usize,
+    stop: Option<&'a dyn Fn() -> bool>,
 }
 
-impl Lines<'_> {
+impl std::fmt::Debug for Lines<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Lines(at {})", self.offset)
+    }
+}
+
+impl<'a> Lines<'a> {
+    /// Gives up, with an error that says `Interrupted`, as soon as `stop` says so; a line may be endless.
+    #[must_use]
+    pub fn stopping(mut self, stop: &'a dyn Fn() -> bool) -> Self {
+        self.stop = Some(stop);
+        self
+    }
+
     /// Gives the next line, or none at the end. (Not an `Iterator`: the line borrows the buffer.)
     #[expect(clippy::should_implement_trait, reason = "a lending iterator cannot be an Iterator")]
     pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
@@ -256,6 +270,9 @@ impl Lines<'_> {
     fn fill(&mut self) -> io::Result<bool> {
         if self.left == 0 {
             return Ok(false);
+        }
+        if self.stop.is_some_and(|stop| stop()) {
+            return Err(io::ErrorKind::Interrupted.into());
         }
         fault::point(Op::Read)?;
         self.make_room();

@@ -379,6 +379,8 @@ pub fn normal_path(path: &str, cwd: Option<&str>) -> String {
     for part in whole.split('/') {
         match part {
             "" | "." => {}
+            // Above the top there is nothing.
+            ".." if parts.is_empty() && whole.starts_with('/') || is_drive_alone(&parts) => {}
             ".." if parts.last().is_some_and(|last| *last != "..") => {
                 parts.pop();
             }
@@ -387,6 +389,10 @@ pub fn normal_path(path: &str, cwd: Option<&str>) -> String {
     }
     let lead = if whole.starts_with('/') { "/" } else { "" };
     format!("{lead}{}", parts.join("/"))
+}
+
+fn is_drive_alone(parts: &[&str]) -> bool {
+    matches!(parts, [drive] if drive.len() == 2 && drive.ends_with(':'))
 }
 
 /// Windows spells the same folder with either slash and either case of the drive.

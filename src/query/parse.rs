@@ -175,7 +175,14 @@ impl Parser<'_> {
         };
         let negated = token.negated;
         let node = match token.what {
-            What::Not => return Ok(self.item()?.map(|node| Node::Not(Box::new(node)))),
+            What::Not => {
+                // Counted, not nested: a query of nothing else would reach the end of the stack.
+                let mut odd = true;
+                while self.tokens.next_if(|token| matches!(token.what, What::Not)).is_some() {
+                    odd = !odd;
+                }
+                return Ok(self.item()?.map(|node| if odd { Node::Not(Box::new(node)) } else { node }));
+            }
             What::Open => self.group(&token.span)?,
             What::Word(word) => chunk(&word, false).map(Node::Words),
             What::Quoted(words) => chunk(&words, true).map(Node::Words),
@@ -305,6 +312,9 @@ fn field_token(text: &str, at: usize, name: &str) -> (What, usize) {
 
 /// The place of the slash that ends a regular expression; none if this is no such thing but, say, a path.
 fn regex_end(text: &str) -> Option<usize> {
+    if !text.starts_with('/') {
+        return None;
+    }
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {
@@ -314,7 +324,7 @@ fn regex_end(text: &str) -> Option<usize> {
                 let ends = text[at + 1..].chars().next().is_none_or(char::is_whitespace);
                 // `/tmp/` is a folder.
                 let is_pattern = text[1..at].contains(['*', '+', '?', '[', '(', '{', '|', '^', '$', '\\']);
-                return (text.starts_with('/') && ends && is_pattern).then_some(at);
+                return (ends && is_pattern).then_some(at);
             }
             _ => {}
         }

@@ -166,8 +166,10 @@ impl<'a> FileReading<'a> {
 
     /// Reads lines up to the end, or up to what cannot be read.
     fn lines(&mut self, transcript: &mut Transcript) -> Result<io::Result<()>> {
+        let watch = self.watch;
+        let stop = move || watch.stopped();
         let mut lines = match transcript.lines(self.checkpoint.offset, self.checkpoint.chain, event::whole_records) {
-            Ok(lines) => lines,
+            Ok(lines) => lines.stopping(&stop),
             Err(error) => return Ok(Err(error)),
         };
         let mut gathered = 0;
@@ -175,6 +177,10 @@ impl<'a> FileReading<'a> {
             let line = match lines.next() {
                 Ok(Some(line)) => line,
                 Ok(None) => return Ok(Ok(())),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                    self.outcome.cut_short = true;
+                    return Ok(Ok(()));
+                }
                 Err(error) => return Ok(Err(error)),
             };
             // Too long to tell whether it is whole: it may be in the middle of being written.

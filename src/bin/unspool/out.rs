@@ -107,6 +107,17 @@ pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Prints what clap has to say: help as it is, a complaint without what a terminal would obey, as it repeats what was
+/// typed, or pasted.
+pub(crate) fn usage(error: &clap::Error) -> anyhow::Result<u8> {
+    if !error.use_stderr() {
+        error.print().or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
+        return Ok(OK);
+    }
+    let _ = write!(io::stderr().lock(), "{}", for_terminal(&error.render().to_string()));
+    Ok(FAILED)
+}
+
 /// Says that the program itself has failed; gives the exit code for it.
 pub(crate) fn own_failure() -> u8 {
     note("error: unspool itself has failed; what was committed before is safe");

@@ -122,7 +122,10 @@ enum Command {
 
 /// Parses the command line and runs the command.
 pub(crate) fn run() -> anyhow::Result<u8> {
-    let cli = Cli::parse_from(with_search(std::env::args_os().collect()));
+    let cli = match Cli::try_parse_from(with_search(std::env::args_os().collect())) {
+        Ok(cli) => cli,
+        Err(error) => return out::usage(&error),
+    };
     match &cli.command {
         // What must work whatever the configuration and the surroundings are like.
         Command::Config(args) => return config::run(&cli.global, args),
