@@ -234,7 +234,7 @@ impl Scene {
 }
 
 /// Waits for a process; does something if it stops on its way. Gives its exit code.
-fn and_meanwhile(pid: Pid, happen: impl Fn()) -> Option<i32> {
+pub(crate) fn and_meanwhile(pid: Pid, happen: impl Fn()) -> Option<i32> {
     loop {
         let (_, status) = waitpid(Some(pid), WaitOptions::UNTRACED).expect("waited").expect("a state");
         if !status.stopped() {
@@ -245,7 +245,7 @@ fn and_meanwhile(pid: Pid, happen: impl Fn()) -> Option<i32> {
     }
 }
 
-/// The first and the last point of each kind, and the one behind the last.
+/// The first and the last point of each kind, and the end.
 fn telling(points: &[Point]) -> Vec<usize> {
     let mut kinds: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for (at, point) in points.iter().enumerate() {
@@ -254,14 +254,14 @@ fn telling(points: &[Point]) -> Vec<usize> {
         let kind = if point.letter == 'S' { String::new() } else { kind };
         kinds.entry(format!("{}{kind}", point.letter)).and_modify(|seen| seen.1 = at + 1).or_insert((at + 1, at + 1));
     }
-    let mut numbers: Vec<usize> = kinds.into_values().flat_map(|(first, last)| [first, last, last + 1]).collect();
+    let mut numbers: Vec<usize> = kinds.into_values().flat_map(|(first, last)| [first, last]).collect();
     numbers.push(points.len() + 1);
     numbers.sort_unstable();
     numbers.dedup();
     numbers
 }
 
-fn parse(mut bytes: &[u8]) -> Vec<Point> {
+pub(crate) fn parse(mut bytes: &[u8]) -> Vec<Point> {
     fn part<'b>(bytes: &mut &'b [u8]) -> &'b [u8] {
         let (length, rest) = bytes.split_at(4);
         let length = u32::from_le_bytes(length.try_into().expect("four bytes")) as usize;

@@ -377,10 +377,10 @@ fn d8_little_address_space() {
 }
 
 /// A control group with a limit on memory, for as long as this lives.
-struct MemoryGroup(PathBuf);
+pub(crate) struct MemoryGroup(PathBuf);
 
 impl MemoryGroup {
-    fn new(name: &str, megabytes: u64) -> Option<Self> {
+    pub(crate) fn new(name: &str, megabytes: u64) -> Option<Self> {
         let bytes = (megabytes << 20).to_string();
         for (parent, file) in [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")] {
             let group = Path::new(parent).join(format!("unspool-test-{}-{name}", std::process::id()));
@@ -396,7 +396,7 @@ impl MemoryGroup {
         None
     }
 
-    fn run(&self, env: &Env, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, env: &Env, args: &[&str]) -> Ran {
         finish(after(env, &format!("echo $$ > {}/cgroup.procs", self.0.display())).args(args))
     }
 }

@@ -29,6 +29,14 @@ mod walk;
 mod crash;
 mod simulate;
 mod controls;
+mod loops;
+mod limits;
+// Text that wants to do harm, and what the program does to the system, seen from outside.
+mod hostile;
+mod audit;
+// Targets that get any bytes.
+#[path = "../fuzz/mod.rs"]
+mod fuzz;
 // Figures, against a slow count over the raw files.
 mod stats;
 // The configuration file.

@@ -253,9 +253,14 @@ impl World {
 
     /// The real binary, with a fault in it.
     pub(crate) fn command(&self, fault: &str, args: &[&str]) -> Command {
+        self.command_in(&self.data_dir(), fault, args)
+    }
+
+    /// The same, with another place for the index.
+    pub(crate) fn command_in(&self, data_dir: &Path, fault: &str, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_unspool"));
         command.env_clear().env("UNSPOOL_FAULT", fault).env("TZ", "UTC").args(args);
-        command.arg("--root").arg(self.root()).arg("--index-dir").arg(self.data_dir());
+        command.arg("--root").arg(self.root()).arg("--index-dir").arg(data_dir);
         command
     }
 

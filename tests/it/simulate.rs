@@ -221,7 +221,7 @@ impl Disk {
         let names = self.folders[folder].after(|step| match loss {
             Loss::Nothing => true,
             Loss::Behind(last) => step <= last,
-            Loss::Any(seed) => mixed(seed ^ step as u64) % 2 == 0,
+            Loss::Any(seed) => mixed(seed ^ step as u64).is_multiple_of(2),
         });
         for (name, node) in names {
             let target = target.join(name);
@@ -236,8 +236,8 @@ impl Disk {
     fn left_of(&self, file: usize, loss: Loss) -> Vec<u8> {
         let File { bytes, synced } = &self.files[file];
         let tear = match loss {
-            _ if *synced => 3,
             Loss::Nothing => 3,
+            _ if *synced => 3,
             Loss::Behind(last) => mixed(last as u64 + file as u64) % 4,
             Loss::Any(seed) => mixed(seed + file as u64) % 4,
         };
@@ -277,12 +277,12 @@ pub(crate) fn cut_power(scene: &Scene, effort: &Effort) -> Result<usize, Wrong> 
     for number in 0..=points.len() {
         let is_end = number == points.len();
         let changes = number > 0 && !matches!(points[number - 1].letter, 'l' | 'k' | 'i');
-        if changes && (is_end || number % effort.stride == 0) {
+        if changes && (is_end || number.is_multiple_of(effort.stride)) {
             for loss in losses(&disk, number, effort) {
                 images += 1;
                 disk.lay_out(loss, &target);
                 let what = || format!("power cut before point {} of {} ({loss:?})", number + 1, points.len());
-                let heal = is_end || images % effort.heal == 0;
+                let heal = is_end || images.is_multiple_of(effort.heal);
                 look_at(scene, &target.join("data"), is_end, heal).map_err(|wrong| format!("{}: {wrong}", what()))?;
             }
         }

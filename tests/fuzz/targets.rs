@@ -1,0 +1,180 @@
+//! What is fuzzed: functions of bytes that must never panic, hang or break what they promise, whatever the bytes.
+
+use unspool::dates::{self, Edge};
+use unspool::discover::SourceKind;
+use unspool::document::{Builder, Document, FileState, Place, normal_path};
+use unspool::event::{self, Reading};
+use unspool::index::Checkpoint;
+use unspool::query::{Query, Surroundings, names};
+use unspool::redact;
+use unspool::untrusted::{for_terminal, is_dangerous, one_line};
+
+/// A target and its name.
+pub(crate) type Target = (&'static str, fn(&[u8]));
+
+/// All of them.
+pub(crate) const TARGETS: [Target; 9] = [
+    ("line", line),
+    ("document", document),
+    ("checkpoint", checkpoint),
+    ("query", query),
+    ("date", date),
+    ("terminal", terminal),
+    ("path", path),
+    ("glob", glob),
+    ("secret", secret),
+];
+
+/// The ladder: every record stands inside its line, in a place of its own or behind the one before.
+fn line(bytes: &[u8]) {
+    let each = &mut |at: usize, reading: Reading<'_>| {
+        assert!(at <= bytes.len(), "a record at {at} of {}", bytes.len());
+        if let Reading::Bad { reason, .. } = reading {
+            assert!(!reason.contains('\n') && reason.len() < 300, "{reason:?}");
+        }
+    };
+    event::read_line(bytes, each);
+    event::read_history_line(bytes, each);
+    let whole = event::whole_records(bytes);
+    assert!(whole <= bytes.len());
+    // What is whole stays whole whatever is written behind it.
+    let more = [&bytes[..whole], b"{\"type\":\"us"].concat();
+    assert!(whole == 0 || event::whole_records(&more) >= whole, "{whole}");
+    let _ = event::read_agent_meta(bytes);
+}
+
+/// The fold: the same lines give the same documents, whether the state was kept between them or not.
+fn document(bytes: &[u8]) {
+    let kinds = [SourceKind::Session, SourceKind::Agent, SourceKind::History];
+    for kind in kinds {
+        let (once, state) = folded(kind, bytes, false);
+        let (twice, kept) = folded(kind, bytes, true);
+        assert_eq!(once, twice);
+        assert_eq!(state, kept);
+        assert_eq!(once.len() as u64, state.documents);
+        for document in &once {
+            let written = serde_json::to_string(document).expect("written");
+            let read: Document = serde_json::from_str(&written).expect("read");
+            assert_eq!((read.offset, read.line, read.part), (document.offset, document.line, document.part));
+        }
+    }
+}
+
+fn folded(kind: SourceKind, bytes: &[u8], in_pieces: bool) -> (Vec<Document>, FileState) {
+    let mut state = FileState::default();
+    let mut documents = Vec::new();
+    let mut builder = Builder::new(kind, "session", None, state);
+    for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
+        event::read_line(line, &mut |at, reading| builder.take(Place { offset: at as u64, line: number }, reading));
+        documents.extend(builder.documents());
+        if in_pieces {
+            let kept = serde_json::to_string(&builder.state).expect("written");
+            builder = Builder::new(kind, "session", None, serde_json::from_str(&kept).expect("read"));
+        }
+    }
+    let _ = builder.title();
+    state = builder.state.clone();
+    (documents, state)
+}
+
+/// A checkpoint that was read can be written and read again.
+fn checkpoint(bytes: &[u8]) {
+    let Ok(read) = serde_json::from_slice::<Checkpoint>(bytes) else { return };
+    let _ = (read.path(), read.key(), read.session_id().len(), read.agent_id().map(str::len), read.stat());
+    let _ = (read.is_outdated(), read.source_kind(), read.state.title().map(str::len));
+    let written = serde_json::to_string(&read).expect("written");
+    let again: Checkpoint = serde_json::from_str(&written).expect("read again");
+    assert_eq!(again, read);
+    let _ = read.clone().gone(1);
+    let _ = read.forgotten();
+}
+
+/// A query is taken apart or refused.
+fn query(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let around = Surroundings { folder: Some("/w/x".into()), home: Some("/home/u".into()), ..Surroundings::default() };
+    let queries = [
+        Query::parse(&text, &around),
+        Query::plain(&text),
+        Query::literal(&text, true),
+        Query::literal(&text, false),
+        Query::quoted(&text),
+    ];
+    for query in queries {
+        match query {
+            Ok(query) => {
+                assert!(query.terms().count() <= 1024 && query.sequence().len() <= 1024);
+                let _ = (query.prefixes(), query.has_words(), query.patterns().count());
+                query.patterns().for_each(|pattern| _ = pattern.matches("a text to look in, 1 2 3").count());
+            }
+            Err(error) => assert!(error.to_string().len() < 20_000),
+        }
+    }
+}
+
+/// A date is read or refused, and what is named begins before it ends.
+fn date(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let now: jiff::Zoned = "2026-11-16T12:00:00+01:00[Europe/Berlin]".parse().expect("a time");
+    let (since, until) = (dates::parse(&text, &now, Edge::Since), dates::parse(&text, &now, Edge::Until));
+    assert_eq!(since.is_ok(), until.is_ok(), "{text:?}");
+    if let (Ok(since), Ok(until)) = (since, until) {
+        assert!(since <= until, "{text:?}: {since} {until}");
+    }
+}
+
+/// Nothing that a terminal obeys is left, and nothing is lost the second time.
+fn terminal(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let safe = for_terminal(&text);
+    assert!(safe.chars().all(|c| !is_dangerous(c) || c == '\u{200d}'), "{safe:?}");
+    assert_eq!(for_terminal(&safe), safe);
+    let line = one_line(&text);
+    assert!(!line.contains(['\n', '\t', '\r']) && !line.contains("  "), "{line:?}");
+    assert_eq!(one_line(&line), line);
+}
+
+/// A path has one spelling.
+fn path(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let (cwd, path) = text.split_once('\n').unwrap_or(("", &text));
+    for cwd in [None, Some(cwd), Some("/w/x")] {
+        let normal = normal_path(path, cwd);
+        assert!(!normal.contains("//") && !normal.contains("/./") && !normal.ends_with("/."), "{normal:?}");
+        if normal.starts_with('/') {
+            assert!(!normal.split('/').any(|part| part == ".."), "{normal:?}");
+        }
+    }
+}
+
+/// A pattern matches itself if it has no signs, and everything if it is a star.
+fn glob(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let (pattern, name) = text.split_once('\n').unwrap_or(("*", &text));
+    let _ = names::glob(pattern, name);
+    assert!(names::glob("*", name));
+    let known: Vec<String> = name.split(' ').take(20).map(str::to_string).collect();
+    let short: String = pattern.chars().take(60).collect();
+    for naming in [names::Naming::Path, names::Naming::Plain] {
+        let _ = (names::pick(&short, &known, naming), names::nearest(&short, &known, naming));
+    }
+}
+
+/// Secrets lie inside the text, one behind the other; what is left of it holds none of them.
+fn secret(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let found = redact::secrets(&text);
+    let mut end = 0;
+    for secret in &found {
+        assert!(secret.range.start >= end && !secret.range.is_empty(), "{found:?}");
+        assert!(text.get(secret.range.clone()).is_some(), "{found:?}");
+        end = secret.range.end;
+    }
+    let safe = redact::redact(&text);
+    assert_eq!(found.is_empty(), safe == text, "{safe:?}");
+    let mut marks = vec![(0, text.len().min(1)), (text.len(), text.len())];
+    marks.retain(|(from, to)| text.is_char_boundary(*from) && text.is_char_boundary(*to));
+    let marked = redact::redact_marked(&text, &mut marks);
+    assert_eq!(marked, safe);
+    assert!(marks.iter().all(|(from, to)| marked.get(*from..*to).is_some()), "{marks:?}");
+}

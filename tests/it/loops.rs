@@ -1,0 +1,288 @@
+//! The real binary and the real kernel: killed at random times, cut off from power, out of memory, interrupted, and
+//! with a reader that goes away. Short by default; `UNSPOOL_LONG=1` goes on for as long as the catalogue asks.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::faults_b::{Mount, finish, is_root, skip, tool, works};
+use crate::faults_d::MemoryGroup;
+use crate::oracle::{World, is_long};
+use crate::util::{Env, Ran, session, user_line};
+
+/// Files of an index that no commit names, and temporary ones.
+fn left_over(world: &World) -> (Vec<String>, Vec<String>) {
+    let folder = world.store(&world.data_dir()).directory();
+    let meta = fs::read_to_string(folder.join("meta.json")).unwrap_or_default().replace('-', "");
+    let names = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("entry").file_name());
+    let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    let orphan = |name: &&String| name.split_once('.').is_some_and(|(id, _)| id.len() == 32 && !meta.contains(id));
+    let orphans = names.iter().filter(orphan).cloned().collect();
+    (names.iter().filter(|name| name.starts_with(".tmp")).cloned().collect(), orphans)
+}
+
+#[test]
+fn c3_killed_at_random_times() {
+    let world = World::new();
+    let mut time = 1_u64;
+    for round in 0..if is_long() { 1000 } else { 20 } {
+        world.append(round % 4, &[round % 7, 0, 2]);
+        world.remember();
+        let mut command = world.command("batch:500", &["index", "--quiet"]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+        time = time.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(Duration::from_micros((time >> 33) % 60_000));
+        let _ = child.kill();
+        let ended = child.wait().expect("ended");
+        let sound = world.sound(&world.data_dir());
+        assert_eq!(sound, Ok(()), "round {round}");
+        if ended.success() {
+            // What was said to be done is done; `remember` has seen to it that nothing older counts.
+            assert_eq!(world.whole(&world.data_dir()), Ok(()), "round {round}");
+        }
+        let (temporary, _) = left_over(&world);
+        assert!(temporary.len() <= 2, "round {round}: {temporary:?}");
+    }
+    let ran = world.run("batch:999999999", &["index"]);
+    assert!(matches!(ran.code, 0 | 3), "{} {}", ran.code, ran.stderr);
+    assert_eq!(world.heals(), Ok(()));
+    let (temporary, orphans) = left_over(&world);
+    assert!(temporary.is_empty() && orphans.is_empty(), "{temporary:?} {orphans:?}");
+}
+
+/// The power is cut right after the run has said that it is done: what is on the disk by then is all there is.
+#[test]
+fn c4_power_cut_after_the_end() {
+    let world = World::new();
+    let image = world.path().join("disk.img");
+    if !is_root() || !works("mkfs.ext4", &["-V"]) {
+        return skip("needs root and mkfs.ext4");
+    }
+    fs::File::create(&image).and_then(|file| file.set_len(48 << 20)).expect("made");
+    assert!(works("mkfs.ext4", &["-q", "-F", image.to_str().expect("a path")]));
+    let mounted = |image: &Path, name: &str| {
+        Mount::new(&["-o", "loop", image.to_str().expect("a path")], &world.path().join(name))
+    };
+    let Some(_disk) = mounted(&image, "disk") else { return };
+    let data = world.path().join("disk/data");
+    for round in 0..if is_long() { 100 } else { 3 } {
+        world.append(round % 4, &[0, 1, round % 7]);
+        world.remember();
+        let ran = Ran::from(world.command_in(&data, "batch:999999999", &["index", "--quiet"]).output().expect("ran"));
+        assert!(matches!(ran.code, 0 | 3), "{} {}", ran.code, ran.stderr);
+        // The file behind the disk holds what was synced, and nothing that only the page cache of the disk knows.
+        let copy = world.path().join("cut.img");
+        assert!(tool("cp").arg("--sparse=always").args([&image, &copy]).status().expect("ran").success());
+        let Some(_cut) = mounted(&copy, "cut") else { return };
+        assert_eq!(world.whole(&world.path().join("cut/data")), Ok(()), "round {round}");
+    }
+}
+
+/// Killed for want of memory while segments are merged: the next run goes on, and reads nothing again.
+#[test]
+fn c9_out_of_memory() {
+    let env = Env::new();
+    let text = |number: u32| user_line(&session(number), number, &format!("cneun{number} {}", words(number, 9_000)));
+    for number in 0..60 {
+        env.write(format!("-p/{}.jsonl", session(number)), text(number));
+    }
+    let Some(group) = MemoryGroup::new("oom", 16) else { return };
+    let ran = group.run(&env, &["index"]);
+    assert!(matches!(ran.code, -1 | 0 | 2 | 6), "{} {}", ran.code, ran.stderr);
+    env.heal();
+    assert_eq!(env.index_json()["bytes"], 0);
+    assert!((0..60).all(|number| env.count(&format!("\"cneun{number}\"")) == 1));
+}
+
+fn words(seed: u32, count: u32) -> String {
+    (0..count).map(|at| format!("w{:x} ", (seed * 100_000 + at).wrapping_mul(2_654_435_761))).collect()
+}
+
+/// Asked to stop, a run keeps what it has done, says so, and ends at once.
+#[test]
+fn c12_interrupted() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let world = World::new();
+        for file in 0..4 {
+            world.append(file, &[0, 1, 2, 6, 0, 1]);
+        }
+        world.remember();
+        let mut command = world.command("stop@25,batch:1", &["index"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+        let pid = Pid::from_child(&child);
+        let code = crate::crash::and_meanwhile(pid, || kill_process(pid, signal).expect("sent"));
+        assert_eq!(code, Some(130), "{signal:?}");
+        assert_eq!(world.sound(&world.data_dir()), Ok(()));
+        assert_eq!(world.heals(), Ok(()));
+    }
+}
+
+/// Asked to stop in the middle of a line that goes on for ever.
+#[test]
+fn c12_interrupted_in_a_huge_line() {
+    let world = World::new();
+    world.append(0, &[0]);
+    world.change(0, |bytes| bytes.resize(90 << 20, b'x'));
+    let record = world.path().join("points");
+    let mut command = world.command(&format!("stop@60,record:{}", record.display()), &["index"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    let pid = Pid::from_child(&child);
+    let code = crate::crash::and_meanwhile(pid, || kill_process(pid, Signal::TERM).expect("sent"));
+    assert_eq!(code, Some(130));
+    // Of the rest of the line, of which each read takes a quarter of a megabyte, it has read no more.
+    let points = crate::crash::parse(&fs::read(record).expect("recorded"));
+    let reads = points[60..].iter().filter(|point| point.letter == 'i').count();
+    assert!(points[59].letter == 'i' && reads <= 2, "{reads} reads more");
+    // What was read before is there.
+    let reader = world.store(&world.data_dir()).read().expect("readable").expect("there");
+    assert_eq!(reader.checkpoints().expect("checkpoints").len(), 1);
+}
+
+#[test]
+fn c14_the_reader_goes_away() {
+    let env = Env::new();
+    let id = session(1);
+    let lines: String = (0..400).map(|line| user_line(&id, line, &format!("cvierzehn {}", words(line, 60)))).collect();
+    env.write(format!("-p/{id}.jsonl"), lines);
+    env.index();
+    for args in
+        [&["search", "--messages", "-n", "400", "cvierzehn"][..], &["search", "--json", "-n", "400", "cvierzehn"]]
+    {
+        let mut child =
+            env.command().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        let mut first = Vec::new();
+        let mut pipe = BufReader::with_capacity(64, child.stdout.take().expect("piped"));
+        pipe.read_until(b'\n', &mut first).expect("read");
+        drop(pipe);
+        let ran = Ran::from(child.wait_with_output().expect("ended"));
+        assert!(!first.is_empty());
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{args:?}");
+    }
+    for command in ["status", "verify", "index"] {
+        let mut shell = crate::faults_b::under(&env, &["sh", "-c", "\"$@\" | true", "sh"]);
+        let ran = finish(shell.arg(command));
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{command}");
+    }
+}
+
+/// The source was torn by a power cut; Claude Code goes on writing behind it.
+#[test]
+fn c7_a_source_torn_by_a_power_cut() {
+    let env = Env::new();
+    let id = session(1);
+    let name = format!("-p/{id}.jsonl");
+    let half = user_line(&id, 2, "csieben torn");
+    env.write(&name, user_line(&id, 1, "csieben first") + &half[..half.len() / 2]);
+    env.index();
+    env.append(&name, [0; 4096]);
+    env.index();
+    env.append(&name, "\n".to_string() + &user_line(&id, 3, "csieben behind"));
+    env.heal();
+    assert_eq!((env.count("\"csieben first\""), env.count("\"csieben behind\"")), (1, 1));
+    assert!(env.problems().iter().any(|problem| problem.contains("NUL")), "{:?}", env.problems());
+}
+
+/// Changed, and made to look unchanged: `index` cannot see it, `verify` does.
+#[test]
+fn b10_changed_without_a_trace() {
+    for (line, deep) in [(0, false), (40, true)] {
+        let env = Env::new();
+        let id = session(1);
+        let lines: String = (0..80).map(|line| user_line(&id, line, "bzehn words")).collect();
+        let path = env.write(format!("-p/{id}.jsonl"), &lines);
+        env.index();
+        let time = fs::metadata(&path).expect("there").modified().expect("a time");
+        let at = lines.match_indices("bzehn").nth(line).expect("a line").0;
+        let changed = [&lines[..at], "bzehM", &lines[at + 5..]].concat();
+        let file = fs::File::options().write(true).open(&path).expect("opened");
+        std::os::unix::fs::FileExt::write_all_at(&file, changed.as_bytes(), 0).expect("written");
+        file.set_modified(time).expect("time set");
+        assert_eq!(env.index_json()["bytes"], 0);
+        let found = env.run(if deep { &["verify", "--deep"] } else { &["verify"] });
+        assert_eq!(found.code, 3, "{}", found.stdout);
+        assert!((found.stdout + &found.stderr).contains("changed without a trace"));
+    }
+}
+
+/// A run that is stopped keeps its lock; others say so; continued, it ends well.
+#[test]
+fn b24_stopped_and_continued() {
+    let world = World::new();
+    world.append(0, &[0, 1, 2]);
+    world.remember();
+    let mut command = world.command("stop@30", &["index"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    let pid = Pid::from_child(&child);
+    let code = crate::crash::and_meanwhile(pid, || {
+        let ran = world.run("batch:999999999", &["index", "--wait", "0"]);
+        assert_eq!(ran.code, 5, "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("pid {}", pid.as_raw_nonzero())), "{}", ran.stderr);
+    });
+    assert_eq!(code, Some(0));
+    assert_eq!(world.whole(&world.data_dir()), Ok(()));
+}
+
+#[test]
+fn d3_no_inodes_left() {
+    let env = Env::new();
+    env.write(format!("-p/{}.jsonl", session(1)), user_line(&session(1), 1, "ddrei"));
+    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "mode=0700,nr_inodes=9", "tmpfs"], &env.index_dir()) else {
+        return;
+    };
+    let ran = finish(env.command().arg("index"));
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    assert!(works("mount", &["-o", "remount,nr_inodes=1000", env.index_dir().to_str().expect("a path")]));
+    env.heal();
+    assert_eq!(env.count("ddrei"), 1);
+}
+
+/// A reader that has an index open keeps its answers while a new one takes its place.
+#[test]
+fn e2_a_reader_outlives_a_rebuild() {
+    let world = World::new();
+    world.append(0, &[0, 1]);
+    world.index().expect("indexed");
+    let old = world.store(&world.data_dir()).read().expect("readable").expect("there");
+    world.append(0, &[0]);
+    let ran = world.run("batch:999999999", &["index", "--rebuild"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let file = old.checkpoints().expect("checkpoints").pop().expect("a file");
+    assert_eq!(old.documents_of(file.key()).expect("documents").len(), 2);
+    let new = world.store(&world.data_dir()).read().expect("readable").expect("there");
+    assert_eq!(new.documents_of(file.key()).expect("documents").len(), 3);
+}
+
+/// What is forgotten is in no file of the index any more, also not in one that was put aside.
+#[test]
+fn f31_forgotten_for_good() {
+    const WORDS: [&str; 4] = ["", "okapi", "quagga", "tapir"];
+    let env = Env::new();
+    for number in 1..4 {
+        let id = session(number);
+        let name = format!("-p/{id}.jsonl");
+        env.write(
+            &name,
+            user_line(&id, number, &format!("zebra {}", WORDS[number as usize])) + &user_line(&id, 9, "more of it"),
+        );
+    }
+    env.index();
+    let meta = crate::faults_b::index_folder(&env).join("meta.json");
+    fs::write(&meta, fs::read_to_string(&meta).expect("read").replace("\"branch\"", "\"brunch\"")).expect("written");
+    env.index();
+    let aside = || fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());
+    let aside = || aside().filter(|path| path.to_string_lossy().ends_with(".damaged")).count();
+    assert_eq!(aside(), 1);
+    assert_eq!(env.run(&["forget", "--yes", &session(2)]).code, 0);
+    assert_eq!(aside(), 0);
+    // A segment with deletions would still hold the text.
+    let meta: Value = serde_json::from_slice(&fs::read(&meta).expect("read")).expect("JSON");
+    let segments = meta["segments"].as_array().expect("segments");
+    assert!(segments.len() == 1 && segments[0]["deletes"].is_null(), "{segments:?}");
+    assert_eq!((env.count("quagga"), env.count("okapi"), env.count("zebra")), (0, 1, 2));
+    env.heal();
+}
