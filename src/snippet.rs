@@ -114,7 +114,7 @@ fn line_or_word_start(text: &str, at: usize, back: usize) -> usize {
     if let Some(newline) = before.rfind('\n') {
         return floor + newline + 1;
     }
-    before.find(char::is_whitespace).map_or(floor, |blank| floor + blank + 1)
+    before.split_once(char::is_whitespace).map_or(floor, |(_, rest)| at - rest.len())
 }
 
 fn word_end(text: &str, at: usize) -> usize {
@@ -205,6 +205,12 @@ mod tests {
         ] {
             assert_eq!(show(text, wanted, 80), shown);
         }
+    }
+
+    #[test]
+    fn wide_blanks_are_no_trouble() {
+        let text = format!("{}│\u{a0}\u{a0}├── {}│\u{3000}parser.py", "x".repeat(300), "y".repeat(30));
+        assert_eq!(show(&text, &["parser"], 80), "…[parser].py");
     }
 
     #[test]

@@ -455,6 +455,8 @@ mod tests {
             ("println!(\"hi there\")", "println \"hi there\""),
             ("x -", "x"),
             ("kind: Pod", "kind pod"),
+            ("🤖 done /x+/y", "🤖 done x+y"),
+            ("é/a+b/", "e+a+b"),
         ] {
             assert_eq!(show(text), shown, "{text}");
         }
