@@ -12,7 +12,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
 /// Raised whenever the same text would give other terms than before; part of the index's fingerprint.
-pub const ANALYSIS_VERSION: u32 = 2;
+pub const ANALYSIS_VERSION: u32 = 3;
 
 /// Longer terms are cut here; a query is cut alike, so it still finds them.
 pub const TERM_CAP: usize = 255;
@@ -67,6 +67,12 @@ pub fn terms(text: &str) -> Vec<(String, usize, bool)> {
     let mut terms = Vec::new();
     analyze(text, &mut |term| terms.push((term.text.to_string(), term.position, term.whole)));
     terms
+}
+
+/// The only character of a term, if it is of a script without blanks: such a term is a part of others.
+pub fn single(term: &str) -> Option<char> {
+    let mut chars = term.chars();
+    chars.next().filter(|c| chars.next().is_none() && is_unspaced(*c))
 }
 
 struct Analyzer<'t, 'f> {
@@ -272,8 +278,8 @@ fn class_of(c: char, before: Class) -> Class {
     }
 }
 
-/// Tells hashes, ids and encoded data from identifiers: hexadecimal with digits and letters, or long with more
-/// changes of class than words have.
+/// Tells hashes, ids and encoded data from identifiers: hexadecimal with digits and letters, or long with parts shorter
+/// than words are.
 fn is_noise(segment: &str) -> bool {
     let bytes = segment.as_bytes();
     if bytes.len() < 4 || !segment.is_ascii() {
@@ -284,8 +290,14 @@ fn is_noise(segment: &str) -> bool {
     if one_case && digits > 0 && digits < bytes.len() && bytes.iter().all(u8::is_ascii_hexdigit) {
         return true;
     }
-    let changes = bytes.windows(2).filter(|pair| kind_of(pair[0]) != kind_of(pair[1])).count();
-    bytes.len() >= 16 && changes * 3 > bytes.len()
+    // A capital and the small letters behind it are one part.
+    let cuts = bytes.windows(2).filter(|pair| match (kind_of(pair[0]), kind_of(pair[1])) {
+        (before, now) if before == now => false,
+        (before, now) => before != 1 || now == 0,
+    });
+    // Encoded data hardly ever does without digits, so names without them may have short parts: `findAllByIdOrKey`.
+    let least = if digits > 0 { 3 } else { 2 };
+    bytes.len() >= 16 && (cuts.count() + 1) * least > bytes.len()
 }
 
 fn kind_of(byte: u8) -> u8 {
@@ -404,6 +416,7 @@ mod tests {
             ("550e8400-e29b-41d4", "0:[=550e8400e29b41d4] 0:550e8400 1:e29b 2:41d4"),
             ("aB3dE9fG2hI5jK8lM1", "0:ab3de9fg2hi5jk8lm1"),
             ("sha256", "0:[=sha256] 0:sha 1:256"),
+            ("FindAllByIdOrKey", "0:[=findallbyidorkey] 0:find 1:all 2:by 3:id 4:or 5:key"),
         ] {
             assert_eq!(show(text), expected, "{text}");
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::analysis::{TERM_CAP, analyze};
+use crate::analysis::{TERM_CAP, analyze, single};
 use crate::index::Corrections;
 use crate::query::{Pattern, Query};
 
@@ -25,18 +25,21 @@ pub struct Snippet {
 pub struct Marks<'q> {
     terms: HashMap<&'q str, usize>,
     prefixes: Vec<String>,
+    /// Characters of scripts without blanks, where the index has pairs.
+    singles: Vec<char>,
     patterns: Vec<&'q Pattern>,
 }
 
 impl<'q> Marks<'q> {
     /// Marks what a query looks for.
     pub fn new(query: &'q Query, corrections: &'q Corrections) -> Self {
-        let corrected =
-            query.terms().filter_map(|term| corrections.of(term)).flatten().map(|meant| meant.term.as_str());
+        let slips = query.terms().filter(|term| single(term).is_none());
+        let corrected = slips.filter_map(|term| corrections.of(term)).flatten().map(|meant| meant.term.as_str());
+        let singles = query.terms().filter_map(single).collect();
         let patterns: Vec<&Pattern> = query.patterns().collect();
         // The words of a pattern would be marked where it does not match.
         let terms = if patterns.is_empty() { query.terms().chain(corrected).collect() } else { Vec::new() };
-        Self { patterns, prefixes: query.prefixes(), ..Self::of(terms.into_iter()) }
+        Self { patterns, singles, prefixes: query.prefixes(), ..Self::of(terms.into_iter()) }
     }
 
     /// Marks terms.
@@ -65,7 +68,10 @@ impl<'q> Marks<'q> {
                 matches.extend(which.map(|which| (term.from..term.to, which)));
             });
         }
-        if !self.patterns.is_empty() {
+        for (which, c) in self.singles.iter().enumerate() {
+            matches.extend(text.match_indices(*c).map(|(at, found)| (at..at + found.len(), which + (1 << 21))));
+        }
+        if !self.patterns.is_empty() || !self.singles.is_empty() {
             matches.sort_by_key(|(range, _)| range.start);
         }
         matches

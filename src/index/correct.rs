@@ -6,11 +6,16 @@ use tantivy::Term;
 use tantivy::query::FuzzyTermQuery;
 
 use super::reader::Reader;
+use crate::analysis;
 use crate::error::Result;
 use crate::query::{Query, names};
 
 /// How many words may be meant by one.
 const MEANT: usize = 4;
+/// How many pairs of characters may be looked for in place of one character.
+const PAIRS: usize = 64;
+/// No script without blanks begins before this character.
+const FIRST_UNSPACED: &str = "\u{e00}";
 
 /// What is looked for instead of words that are nowhere.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,9 +37,10 @@ impl Corrections {
         self.0.get(term).map(Vec::as_slice)
     }
 
-    /// Words and what was taken for them.
+    /// Words that are nowhere, and what was taken for them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[Meant])> {
-        self.0.iter().map(|(term, meant)| (term.as_str(), meant.as_slice()))
+        let slips = self.0.iter().filter(|(term, _)| analysis::single(term).is_none());
+        slips.map(|(term, meant)| (term.as_str(), meant.as_slice()))
     }
 
     /// Whether nothing was corrected.
@@ -55,7 +61,9 @@ impl Reader {
                     continue;
                 }
                 for part in &chunk.terms {
-                    if self.frequency(part)? == 0 {
+                    if let Some(c) = analysis::single(part) {
+                        found.insert(part.clone(), self.pairs_with(c)?);
+                    } else if self.frequency(part)? == 0 {
                         let meant = self.meant_by(part)?;
                         if !meant.is_empty() {
                             found.insert(part.clone(), meant);
@@ -69,6 +77,26 @@ impl Reader {
 
     fn frequency(&self, term: &str) -> tantivy::Result<u64> {
         self.searcher.doc_freq(&Term::from_field_text(self.fields.body, term))
+    }
+
+    /// The terms a character stands in. In a script without blanks the index has pairs, hardly ever single characters.
+    fn pairs_with(&self, c: char) -> tantivy::Result<Vec<Meant>> {
+        let mut pairs: BTreeMap<String, u64> = BTreeMap::new();
+        for reader in self.searcher.segment_readers() {
+            let index = reader.inverted_index(self.fields.body)?;
+            let mut stream = index.terms().range().ge(FIRST_UNSPACED).into_stream()?;
+            while stream.advance() {
+                let pair = std::str::from_utf8(stream.key()).unwrap_or_default();
+                if pair.contains(c) && pair.chars().count() <= 2 {
+                    *pairs.entry(pair.to_string()).or_default() += u64::from(stream.value().doc_freq);
+                }
+            }
+        }
+        let mut ranked: Vec<(usize, bool, u64, String)> =
+            pairs.into_iter().map(|(pair, count)| (0, false, u64::MAX - count, pair)).collect();
+        ranked.sort_unstable();
+        ranked.truncate(PAIRS);
+        Ok(self.weighed(ranked))
     }
 
     /// The words nearest to one: of equal distance those that begin alike, then the more common ones.
