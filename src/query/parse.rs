@@ -1,7 +1,7 @@
 //! The query language: plain words just work; operators are few and hard to write by accident.
 //!
 //! - `oauth retry` — words; hits with more of them, and with rarer ones, come first
-//! - `"rate limit"` — words that stand together, and must be there
+//! - `"rate limit"` — words that stand together, and must be there; a quotation mark inside a word is punctuation
 //! - `-github`, `NOT github` — must not be there
 //! - `retry OR backoff` — one of them must be there; binds tighter than a blank
 //! - `retry AND timeout` — both must be there
@@ -263,6 +263,7 @@ fn token(text: &str, at: usize) -> (What, usize) {
     }
     if let Some(inner) = rest.strip_prefix('"')
         && let Some(end) = inner.find('"')
+        && inner[end + 1..].chars().next().is_none_or(|c| c.is_whitespace() || c == ')')
     {
         return (What::Quoted(inner[..end].to_string()), at + end + 2);
     }
@@ -278,8 +279,6 @@ fn token(text: &str, at: usize) -> (What, usize) {
         return field_token(text, at, name);
     }
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-    // A quotation mark inside ends a word, as in `say "hello"`.
-    let end = rest[..end].find('"').filter(|quote| *quote > 0).unwrap_or(end);
     let word = &rest[..end];
     let what = match word {
         "OR" | "||" => What::Or,
@@ -452,7 +451,8 @@ mod tests {
             ("((( a OR b", "+(a | b)"),
             ("a OR b )))", "+(a | b)"),
             ("say \"hello\"", "say \"hello\""),
-            ("println!(\"hi there\")", "println \"hi there\""),
+            ("println!(\"hi there\")", "println+hi there"),
+            ("{\"name\": \"x\", \"a b\": 1}", "name x a b 1"),
             ("x -", "x"),
             ("kind: Pod", "kind pod"),
             ("🤖 done /x+/y", "🤖 done x+y"),

@@ -12,6 +12,8 @@ const READ_CAP: usize = 20_000;
 const READ_TIME: Duration = Duration::from_secs(3);
 /// How many texts are read to tell operators from text.
 const DOUBT_CAP: usize = 10;
+/// How many flags are looked for to tell operators from text.
+const FLAGS_CAP: usize = 4;
 
 /// Keeps the hits that match the patterns of a query, letter by letter. Says whether some could not be read in time;
 /// those are left out.
@@ -43,15 +45,33 @@ fn fits(query: &Query, text: &str) -> bool {
         && !query.unwanted_patterns().any(|pattern| pattern.is_match(text))
 }
 
-/// The query without operators, if it stands somewhere as it was typed: `rm -rf x` is then no word less `rf`.
+/// The query without operators, if it stands somewhere as it was typed, or a flag in it does: `rm -rf x` is then no
+/// word less `rf`.
 pub(super) fn plain_reading(reader: &Reader, request: &Request) -> Result<Option<Query>> {
     if !request.query.doubtful || !request.query.conditions.is_empty() {
         return Ok(None);
     }
     let Ok(plain) = Query::plain(&request.query.text) else { return Ok(None) };
-    let wanted = one_line(&plain.text);
-    let sequence = plain.sequence().join(" ");
-    let Ok(phrase) = Query::quoted(&sequence) else { return Ok(None) };
+    for piece in std::iter::once(plain.text.clone()).chain(flags(&plain.text)) {
+        if stands_somewhere(reader, request, &piece)? {
+            return Ok(Some(plain));
+        }
+    }
+    Ok(None)
+}
+
+/// The words with a dash in front, each with the word before it.
+fn flags(text: &str) -> Vec<String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let pairs = words.windows(2).filter(|pair| pair[1].starts_with('-') && !pair[0].starts_with('-'));
+    pairs.map(|pair| pair.join(" ")).take(FLAGS_CAP).collect()
+}
+
+/// Whether a piece of text stands somewhere as it was typed.
+fn stands_somewhere(reader: &Reader, request: &Request, piece: &str) -> Result<bool> {
+    let Ok(plain) = Query::plain(piece) else { return Ok(false) };
+    let wanted = one_line(piece);
+    let Ok(phrase) = Query::quoted(&plain.sequence().join(" ")) else { return Ok(false) };
     let nothing = Corrections::default();
     let filter = Filter { meta: true, ..request.filter.clone() };
     let search =
@@ -61,10 +81,10 @@ pub(super) fn plain_reading(reader: &Reader, request: &Request) -> Result<Option
         // A line that shows unspool being asked this very question does not count.
         let shows = |line: &str| one_line(line).contains(&wanted) && !line.contains("unspool");
         if document.text.lines().any(shows) {
-            return Ok(Some(plain));
+            return Ok(true);
         }
     }
-    Ok(None)
+    Ok(false)
 }
 
 fn one_line(text: &str) -> String {
