@@ -20,6 +20,10 @@ use crate::query::{Chunk, Filter, Node, Query, Shape};
 
 /// The most terms a piece of text may stand in before it stops narrowing anything down.
 const PART_CAP: usize = 4096;
+/// This many words stand side by side by no accident.
+const TELLING: usize = 3;
+/// How much all of the words side by side count, so that the longest text that holds them is looked at again.
+const WORD_FOR_WORD: Score = 3.0;
 /// Words too common to be looked for on their own.
 const COMMON: [&str; 40] = [
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "had", "has", "have",
@@ -85,7 +89,8 @@ impl Reader {
         clauses.extend(neighbours(query).into_iter().map(|pair| should(boosted(phrase(body, &pair), 0.3))));
         let sequence: Vec<String> = query.sequence().into_iter().map(str::to_string).collect();
         if sequence.len() > 1 {
-            clauses.push(should(phrase(body, &sequence)));
+            let weight = if query.chunks.len() >= TELLING { WORD_FOR_WORD } else { 1.0 };
+            clauses.push(should(boosted(phrase(body, &sequence), weight)));
         }
         if query.shape == Shape::Path {
             clauses.push(should(boosted(phrase(self.fields.path, &sequence), 2.0)));

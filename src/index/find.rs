@@ -1,8 +1,8 @@
 //! From a [`Query`] to ranked hits.
 //!
 //! Candidates come from one disjunction over words, identifiers and phrases. The best of them are then looked at
-//! again: how much of the query do they hold, do they hold it word for word. All of it is answered from postings;
-//! no stored text is read before it is shown.
+//! again: how much of the query do they hold, do they hold it word for word. That is answered from postings; only
+//! where a query is more than words are a few texts read, to see whether they hold it letter by letter.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,12 +11,13 @@ use tantivy::query::{EnableScoring, Query as TantivyQuery, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocSet as _, Score, TERMINATED, Term};
 
-use super::candidates::{Aim, is_common, phrase};
+use super::candidates::{Aim, is_common, phrase, term};
 use super::checkpoint::FileKey;
 use super::correct::Corrections;
 use super::gather::{ByPrint, Details, Gather, Match, Prints, fold};
 use super::reader::Reader;
 use super::schema::{Action, action_of, from_class, session_key};
+use crate::analysis::WHOLE_MARK;
 use crate::document::{Kind, Role};
 use crate::error::Result;
 use crate::query::{Filter, Query, Shape};
@@ -27,6 +28,12 @@ const RESCORED: usize = 200;
 const AGE_SHARE: f32 = 0.1;
 /// The time in which a hit loses half of what it has for being new, in milliseconds.
 const AGE_HALF: f32 = 90.0 * 86_400_000.0;
+/// How much a hit counts that holds hardly anything of the query, as against one that holds all of it.
+const COVERED_LEAST: f32 = 0.2;
+/// How much more a hit counts that holds the words of the query in their order.
+const IN_ORDER: f32 = 2.0;
+/// How much more a hit counts that holds the whole query as one identifier.
+const AS_ONE: f32 = 2.5;
 
 /// In which order hits come.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -81,7 +88,7 @@ pub struct Factors {
     pub kind: f32,
     /// How much of the query it holds.
     pub coverage: f32,
-    /// Whether it holds the query word for word.
+    /// Whether it holds the query word for word, as one identifier, or letter by letter.
     pub verbatim: f32,
     /// How new it is.
     pub age: f32,
@@ -159,8 +166,12 @@ impl Reader {
             }
             hits[..in_order].iter_mut().for_each(|hit| hit.time = details.time(hit.address));
             self.settle(&mut hits[..in_order], &equals, &details)?;
-            let factors = self.look_again(search, &mut hits[..in_order])?;
+            let mut factors = self.look_again(search, &mut hits[..in_order])?;
             hits[..in_order].sort_unstable_by(|a, b| a.order(b, sort));
+            if sort == Sort::Relevance {
+                self.compare_letters(query, &mut hits[..in_order], &mut factors);
+                hits[..in_order].sort_unstable_by(|a, b| a.order(b, sort));
+            }
             Ok(Ranked { hits, in_order, sort, factors, sessions })
         })
     }
@@ -202,8 +213,8 @@ impl Reader {
             let found = Factors {
                 words: hit.score / kind,
                 kind,
-                coverage: 0.5 + 0.5 * coverage[index],
-                verbatim: if verbatim[index] { 2.0 } else { 1.0 },
+                coverage: COVERED_LEAST + (1.0 - COVERED_LEAST) * coverage[index],
+                verbatim: verbatim[index],
                 age: newness(hit.time, search.now),
             };
             hit.score *= found.coverage * found.verbatim * found.age;
@@ -235,13 +246,21 @@ impl Reader {
         Ok(held.into_iter().map(|held| if whole > 0.0 { held / whole } else { 1.0 }).collect())
     }
 
-    /// Whether each document holds the words of the query in their order.
-    fn verbatim(&self, query: &Query, addresses: &[DocAddress]) -> tantivy::Result<Vec<bool>> {
+    /// How much more each document counts for holding the query in one piece: as an identifier, or word for word.
+    fn verbatim(&self, query: &Query, addresses: &[DocAddress]) -> tantivy::Result<Vec<f32>> {
         let terms: Vec<String> = query.sequence().iter().map(ToString::to_string).collect();
         if terms.len() < 2 {
-            return Ok(vec![false; addresses.len()]);
+            return Ok(vec![1.0; addresses.len()]);
         }
-        self.holding(&*phrase(self.fields.body, &terms), addresses)
+        let body = self.fields.body;
+        let in_order = self.holding(&*phrase(body, &terms), addresses)?;
+        let as_one = self.holding(&*term(body, &format!("{WHOLE_MARK}{}", terms.concat())), addresses)?;
+        let worth = |(in_order, as_one)| match (in_order, as_one) {
+            (_, true) => AS_ONE,
+            (true, _) => IN_ORDER,
+            _ => 1.0,
+        };
+        Ok(in_order.into_iter().zip(as_one).map(worth).collect())
     }
 
     /// Says of each document, given in order, whether a query matches it.

@@ -14,6 +14,7 @@ mod files;
 mod filter;
 mod find;
 mod gather;
+mod letters;
 mod lock;
 mod merge;
 mod outline;

@@ -218,7 +218,7 @@ pub fn suggestion(suggestion: &Suggestion) -> String {
 fn why(hit: &Hit) -> String {
     match hit.factors {
         Some(f) => format!(
-            "score {:.2} = words {:.2} × kind {:.2} × coverage {:.2} × verbatim {:.0} × age {:.2}",
+            "score {:.2} = words {:.2} × kind {:.2} × coverage {:.2} × verbatim {:.1} × age {:.2}",
             hit.score, f.words, f.kind, f.coverage, f.verbatim, f.age
         ),
         None => format!("score {:.2}, not looked at closely", hit.score),
