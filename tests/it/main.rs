@@ -14,6 +14,11 @@ mod search;
 mod export;
 mod sessions;
 mod show;
+// How well ranking finds what is known to be there.
+#[allow(unreachable_pub)]
+#[path = "../corpus/mod.rs"]
+mod corpus;
+mod ranking;
 // Every fixture, and what must be found in it.
 mod fixtures;
 // Reading only what is new: any number of runs equals one.

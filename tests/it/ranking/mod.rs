@@ -1,0 +1,143 @@
+//! How well ranking finds what somebody remembers: known items, looked for in eleven ways.
+//!
+//! Queries are drawn from a seeded corpus (a session first, then something in it), and some are written by hand for the
+//! fixtures. What counts as right is told by the texts alone: every message that holds what was remembered. The
+//! figures are kept in `figures.txt`, which must match exactly, so that every change of ranking shows as a change of
+//! that file; `UNSPOOL_BLESS=1 cargo test ranking` writes it anew.
+
+mod draw;
+mod fixtures;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use unspool::discover::Root;
+use unspool::document::Document;
+use unspool::index::{Reader, Sort, Store};
+use unspool::query::{Filter, Query, Surroundings};
+use unspool::search::{Request, Response, search};
+
+use crate::corpus::plan::{Options, generate};
+use crate::util::Env;
+
+const SIZE: u64 = 24_000_000;
+const SEED: u64 = 11;
+/// 2026-11-16.
+const NOW: i64 = 1_794_787_200_000;
+
+/// Something that is looked for.
+pub(crate) struct Wanted {
+    class: &'static str,
+    query: String,
+    /// Sessions that hold it, by the beginning of their ids.
+    sessions: BTreeSet<String>,
+    /// Messages that hold it; not asked for where there are none.
+    messages: BTreeSet<String>,
+}
+
+/// Places of the first right session and the first right message, from 1.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    session: Option<usize>,
+    message: Option<usize>,
+    is_empty: bool,
+}
+
+#[test]
+fn ranking_is_as_recorded() {
+    let mut shown = String::from("Session and message: success@1, success@5, MRR@10; the share without any answer.\n");
+    let env = Env::new();
+    let root = env.path().join("corpus");
+    generate(&Options { out: root.clone(), size: SIZE, seed: SEED }).expect("a corpus");
+    let reader = index(&env, &root);
+    report(&mut shown, "seeded corpus", &reader, &draw::all(&documents(&reader)));
+    let home = Env::with_fixtures("home");
+    report(&mut shown, "fixtures", &index(&home, &home.claude()), &fixtures::all());
+    compare(&shown);
+}
+
+fn index(env: &Env, root: &Path) -> Reader {
+    let ran = env.run(&["index", "--root", root.to_str().expect("a path")]);
+    assert!(matches!(ran.code, 0 | 3), "{}", ran.stderr);
+    let roots = [Root { path: root.to_path_buf(), required: true }];
+    Store::new(&env.index_dir(), &roots).read().expect("readable").expect("an index")
+}
+
+fn documents(reader: &Reader) -> Vec<Document> {
+    let files = reader.checkpoints().expect("checkpoints");
+    files.iter().flat_map(|file| reader.documents_of(file.key()).expect("documents")).collect()
+}
+
+fn report(shown: &mut String, title: &str, reader: &Reader, all: &[Wanted]) {
+    let mut classes: BTreeMap<&str, Vec<(&Wanted, Place)>> = BTreeMap::new();
+    for wanted in all {
+        classes.entry(wanted.class).or_default().push((wanted, place(reader, wanted)));
+    }
+    writeln!(shown, "\n== {title}: {} queries", all.len()).expect("written");
+    for (class, asked) in &classes {
+        let sessions = figures(asked.iter().map(|(_, place)| place.session));
+        let with_messages = asked.iter().filter(|(wanted, _)| !wanted.messages.is_empty());
+        let messages = figures(with_messages.map(|(_, place)| place.message));
+        let empty = asked.iter().filter(|(_, place)| place.is_empty).count() as f64 / asked.len() as f64;
+        writeln!(shown, "{class:<16} {:>3}  {sessions}  {messages}  {empty:.3}", asked.len()).expect("written");
+    }
+    for (wanted, place) in classes.values().flatten().filter(|(_, place)| place.session != Some(1)) {
+        let rank = place.session.map_or("none".to_string(), |rank| rank.to_string());
+        writeln!(shown, "  {rank:>4}  {}: {}", wanted.class, wanted.query).expect("written");
+    }
+}
+
+fn figures(places: impl Iterator<Item = Option<usize>>) -> String {
+    let places: Vec<Option<usize>> = places.collect();
+    if places.is_empty() {
+        return format!("{:>5} {:>5} {:>5}", "-", "-", "-");
+    }
+    let count = places.len() as f64;
+    let within = |rank: usize| places.iter().flatten().filter(|place| **place <= rank).count() as f64 / count;
+    let reciprocal: f64 = places.iter().flatten().map(|place| 1.0 / *place as f64).sum();
+    format!("{:.3} {:.3} {:.3}", within(1), within(5), reciprocal / count)
+}
+
+fn place(reader: &Reader, wanted: &Wanted) -> Place {
+    let sessions = ask(reader, &wanted.query, false);
+    let is_right = |id: &str| wanted.sessions.iter().any(|session| id.starts_with(session.as_str()));
+    let session = sessions.sessions.iter().position(|found| {
+        is_right(found.session.id.raw()) || found.hits[0].also_in.iter().any(|other| is_right(other.raw()))
+    });
+    let message = if wanted.messages.is_empty() { None } else { message(&ask(reader, &wanted.query, true), wanted) };
+    Place { session: session.map(|at| at + 1), message: message.map(|at| at + 1), is_empty: sessions.total_hits == 0 }
+}
+
+fn message(response: &Response, wanted: &Wanted) -> Option<usize> {
+    response
+        .sessions
+        .iter()
+        .position(|found| found.hits[0].uuid.as_ref().is_some_and(|uuid| wanted.messages.contains(uuid.raw())))
+}
+
+fn ask(reader: &Reader, text: &str, flat: bool) -> Response {
+    let query = Query::parse(text, &Surroundings::default()).expect("a query");
+    let request = Request {
+        query,
+        filter: Filter::default(),
+        limit: 10,
+        per_session: 1,
+        flat,
+        sort: Sort::Relevance,
+        around: (0, 0),
+        after: None,
+        now: NOW,
+    };
+    search(reader, &request).expect("an answer")
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test asks whether to record anew")]
+fn compare(shown: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/ranking/figures.txt");
+    if std::env::var_os("UNSPOOL_BLESS").is_some() {
+        std::fs::write(&path, shown).expect("written");
+    }
+    let recorded = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(recorded == shown, "ranking has changed; UNSPOOL_BLESS=1 records it. Now:\n{shown}");
+}
