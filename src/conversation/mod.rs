@@ -36,6 +36,7 @@ pub struct Agent {
 
 /// A piece of a conversation.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time, and most are the large one")]
 pub enum Piece {
     /// Somebody says something.
     Said(Document),
@@ -202,6 +203,7 @@ pub struct Pieces<'r> {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one of them")]
 enum Ahead {
     Document(Box<Document>),
     Fold(Piece),

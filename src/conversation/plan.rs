@@ -8,6 +8,7 @@ use crate::index::Step;
 
 /// What is to be read, and what stands in place of the rest.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time, and most are the large one")]
 pub(super) enum Planned {
     Read(Step),
     Fold(Piece),

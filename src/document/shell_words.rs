@@ -346,11 +346,7 @@ fn after_parenthesis(inside: &str) -> &str {
                 delimiters.push(word[..end].replace(['\'', '"', '\\'], ""));
                 &word[end..]
             }
-            '\n' => {
-                let skipped =
-                    delimiters.drain(..).fold(after, |rest, delimiter| heredoc_text(rest, &delimiter, true).1);
-                skipped
-            }
+            '\n' => delimiters.drain(..).fold(after, |rest, delimiter| heredoc_text(rest, &delimiter, true).1),
             _ => after,
         };
     }

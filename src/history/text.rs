@@ -101,7 +101,7 @@ impl Text {
     /// Replaces a text as the tool does.
     pub(super) fn edited(&self, edit: &Edit, by: By) -> Result<Self, Miss> {
         // Tools see and give plain newlines, whatever the file has.
-        let is_plain = !(self.is_crlf() && !edit.old.contains('\r'));
+        let is_plain = !self.is_crlf() || edit.old.contains('\r');
         let (old, new) = (with_ends(&edit.old, is_plain), with_ends(&edit.new, is_plain));
         let (old, new) = (old.as_ref(), new.as_ref());
         if old.is_empty() {

@@ -238,11 +238,7 @@ fn close_tag(html: &mut String, tag: TagEnd, links: &mut Vec<bool>, in_head: &mu
         }
         TagEnd::TableRow => html.push_str("</tr>\n"),
         TagEnd::TableCell => html.push_str(if *in_head { "</th>" } else { "</td>" }),
-        TagEnd::Link | TagEnd::Image => {
-            if links.pop() == Some(true) {
-                html.push_str("</a>");
-            }
-        }
+        TagEnd::Link | TagEnd::Image => html.push_str(if links.pop() == Some(true) { "</a>" } else { "" }),
         _ => {}
     }
 }

@@ -121,7 +121,7 @@ impl FilterArgs {
 /// The folder, or if it is in a repository, the top of that and of all its worktrees.
 fn here(folder: &Path) -> Vec<String> {
     let mut found = vec![folder.to_path_buf()];
-    if let Some(top) = folder.ancestors().find(|dir| dir.join(".git").exists()) {
+    if let Some(top) = folder.ancestors().find(|dir| fs_err::metadata(dir.join(".git")).is_ok()) {
         found.push(top.to_path_buf());
         let git = git_dir(top);
         // The worktrees of a repository know one another through its own folder.
