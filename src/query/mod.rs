@@ -1,6 +1,6 @@
 //! What the user typed, taken apart: pieces, their terms, and what sort of thing is being looked for. Pure.
 //!
-//! Plain words never are a syntax error. What else can be said is told in [`parse`].
+//! Plain words never are a syntax error. What else can be said is told in `parse.rs`.
 
 mod filter;
 pub mod names;

@@ -3,8 +3,8 @@
 //! One pass over the text looks for the few dozen strings without which there is no secret; only around those is
 //! anything looked at more closely. A text without them costs that one pass and no copy.
 //!
-//! Three kinds of rules: formats that give themselves away ([`formats`]), names that say what is assigned to them
-//! ([`assigned`]), and how a made-up value is told from a real one ([`chance`]).
+//! Three kinds of rules: formats that give themselves away (`formats`), names that say what is assigned to them
+//! (`assigned`), and how a made-up value is told from a real one (`chance`).
 
 mod assigned;
 mod chance;
