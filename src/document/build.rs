@@ -19,6 +19,8 @@ const CALLS_KEPT: usize = 256;
 const WORDLESS_KEPT: usize = 4096;
 /// Longer arguments are kept as text only: together with all their copies they would not fit the memory bound.
 const INPUT_KEPT: usize = 1 << 20;
+/// What stands for the answer of a tool that said nothing.
+const NO_OUTPUT: &str = "(no output)";
 /// Texts longer than this are cleaned piece by piece.
 const HUGE: usize = 4 << 20;
 /// More files than this are found by their words only.
@@ -457,7 +459,10 @@ impl<'s> Builder<'s> {
                 let trace = event.trace.clone().or_else(|| trace_of_text(tool.as_deref(), &text)).filter(|_| !error);
                 let result = Document { role: Role::Tool, kind: Kind::ToolResult, tool, tool_use, ..base.clone() };
                 let document = Document { files, error, trace, ..result };
-                self.push(place, document, &words::clean_result(&text))
+                let text = words::clean_result(&text);
+                // A command that changed a file may have nothing to say; that it ended well is worth keeping.
+                let is_silent = text.trim().is_empty() && !document.files.is_empty();
+                self.push(place, document, if is_silent { NO_OUTPUT } else { &text })
             }
             Block::Other { kind, text } => {
                 self.state.unknown += 1;

@@ -229,6 +229,9 @@ fn predecessor(before: &Text, after: &Text, at: usize) -> Option<Line> {
                 let ratio = similar::TextDiff::from_chars(line.text.as_deref().unwrap_or_default(), new).ratio();
                 (f64::from(ratio) * 1e6) as u64
             };
+            if old_len == new_len {
+                return before.lines.get(old_index + at - new_index).cloned();
+            }
             let old = before.lines[old_index..old_index + old_len].iter();
             return old.max_by_key(likeness).filter(|line| likeness(line) > 300_000).cloned();
         }

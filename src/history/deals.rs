@@ -143,13 +143,13 @@ fn folder_deals(
     Ok((deals, shares))
 }
 
-/// A document as several files have it.
-type Copies = Vec<(FileKey, Document)>;
+/// A line's id and the call's in it: the same in all copies.
+type CallName = (String, Option<String>);
 
 /// Brings calls and results together, and copies of a call into one.
 fn paired(reader: &Reader, found: Vec<(FileKey, Document)>) -> Result<Vec<Deal>> {
     let mut results: HashMap<(FileKey, String), Vec<Document>> = HashMap::new();
-    let mut calls: HashMap<(String, Option<String>), Copies> = HashMap::new();
+    let mut calls: HashMap<CallName, Vec<(FileKey, Document)>> = HashMap::new();
     let mut order = Vec::new();
     for (key, document) in found {
         if document.kind == Kind::ToolResult {

@@ -96,7 +96,7 @@ impl<'r> Gather<'r> {
             let deal = &deals[share.deal];
             identity(&share.path) == identity(path)
                 && deal.happened() == Some(true)
-                && deal.time().unwrap_or_default() <= until
+                && precedes(share, deal.time().unwrap_or_default(), until)
         });
         shares.sort_by_key(|share| (deals[share.deal].time(), deals[share.deal].key, deals[share.deal].call.line));
         let mut found = self.backups(path, &deals, &shares)?;
@@ -114,7 +114,7 @@ impl<'r> Gather<'r> {
             match &share.deed {
                 Some(Deed::RenameFrom { from } | Deed::Copy { from }) => {
                     recorded.push((Step { time, change: Some(Change::Reset), ..Step::default() }, origin.clone()));
-                    let others = if names > 0 { self.steps(from, time - 1, names - 1)? } else { Vec::new() };
+                    let others = if names > 0 { self.steps(from, time, names - 1)? } else { Vec::new() };
                     recorded.extend(others.into_iter().map(|(step, origin)| (Step { of_other: true, ..step }, origin)));
                     recorded.push((Step { time, change: Some(Change::Take), ..Step::default() }, origin));
                 }
@@ -251,6 +251,12 @@ impl<'r> Gather<'r> {
         }
         Ok(times)
     }
+}
+
+/// Whether something was done before a file got its other name; a command may have changed it first.
+fn precedes(share: &Share, time: i64, until: i64) -> bool {
+    let leaves = matches!(share.deed, Some(Deed::RenameTo { .. } | Deed::Delete));
+    time < until || (time == until && !leaves)
 }
 
 /// What a command does to the contents of a file.

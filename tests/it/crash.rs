@@ -3,6 +3,8 @@
 //!
 //! By default the telling points are tried: the first and the last operation of each kind. `UNSPOOL_LONG=1` tries all.
 
+#![expect(clippy::zombie_processes, reason = "helpers that stop a child wait for it")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -318,7 +320,7 @@ fn c2_kill_between_deletions_and_meta_json() {
 }
 
 #[test]
-fn c10_panic_at_each_operation() {
+fn c10_c11_panic_at_each_operation() {
     let codes = [0, 2, 3, 4, 6, -1];
     in_all(&["first", "rewrite"], |scene| scene.fail_at_each("panic", "", &codes));
 }

@@ -1,6 +1,8 @@
 //! The real binary and the real kernel: killed at random times, cut off from power, out of memory, interrupted, and
 //! with a reader that goes away. Short by default; `UNSPOOL_LONG=1` goes on for as long as the catalogue asks.
 
+#![expect(clippy::zombie_processes, reason = "helpers that stop a child wait for it")]
+
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

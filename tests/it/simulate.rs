@@ -273,7 +273,7 @@ pub(crate) fn cut_power(scene: &Scene, effort: &Effort) -> Result<usize, Wrong> 
     let world = scene.world.path();
     let mut disk = Disk::load(&scene.before.folder);
     let target = world.join("image");
-    let mut images: usize = 0;
+    let mut images = 0_usize;
     for number in 0..=points.len() {
         let is_end = number == points.len();
         let changes = number > 0 && !matches!(points[number - 1].letter, 'l' | 'k' | 'i');
