@@ -1,6 +1,6 @@
 //! The history of a file: who created, changed, read it, and what it held.
 //!
-//! [`file`] lists what sessions did with a file, from the index alone.
+//! [`file()`] lists what sessions did with a file, from the index alone.
 
 mod blame;
 mod changes;
