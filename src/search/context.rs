@@ -1,11 +1,14 @@
 //! What was said before and after a hit: along the conversation, not along the file, since a file holds abandoned
 //! branches and side by side replies. Calls of tools come with their results.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
+use super::Request;
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
 use crate::index::{Found, Reader};
+use crate::redact::redact;
 use crate::untrusted::Untrusted;
 
 /// How many documents behind a hit are looked at for each message that is wanted.
@@ -37,19 +40,20 @@ pub(super) fn around(
     reader: &Reader,
     found: &Found,
     hit: &Document,
-    (before, after): (usize, usize),
+    request: &Request,
 ) -> Result<(Vec<Around>, Vec<Around>)> {
+    let (before, after) = request.around;
     if before == 0 && after == 0 {
         return Ok((Vec::new(), Vec::new()));
     }
     let (behind, ahead) = reader.neighbours(found, before * AHEAD + AHEAD, after * AHEAD + AHEAD)?;
     let mut earlier = chain_back(reader, hit, &behind, before)?;
     let mut later = chain_on(hit, &ahead, after);
-    pair(&mut earlier, hit, &behind);
-    pair(&mut later, hit, &ahead);
+    pair(&mut earlier, hit, &behind, request.reveal);
+    pair(&mut later, hit, &ahead, request.reveal);
     Ok((
-        earlier.into_iter().map(|entry| entry.shown()).collect(),
-        later.into_iter().map(|entry| entry.shown()).collect(),
+        earlier.into_iter().map(|entry| entry.shown(request.reveal)).collect(),
+        later.into_iter().map(|entry| entry.shown(request.reveal)).collect(),
     ))
 }
 
@@ -96,7 +100,7 @@ fn chain_on(hit: &Document, near: &[Document], wanted: usize) -> Vec<Entry> {
 }
 
 /// Puts results beside the calls they answer, instead of behind them.
-fn pair(entries: &mut Vec<Entry>, hit: &Document, near: &[Document]) {
+fn pair(entries: &mut Vec<Entry>, hit: &Document, near: &[Document], reveal: bool) {
     let results: Vec<Document> = entries
         .iter()
         .filter(|entry| entry.document.kind == Kind::ToolResult)
@@ -109,7 +113,7 @@ fn pair(entries: &mut Vec<Entry>, hit: &Document, near: &[Document]) {
         };
         let result = results.iter().find(answers).or_else(|| near.iter().find(answers));
         if let Some(result) = result.filter(|result| result.uuid != hit.uuid || result.uuid.is_none()) {
-            entry.result = Some(beginning(&result.text));
+            entry.result = Some(beginning(&result.text, reveal));
             paired.insert(result.uuid.clone());
         }
     }
@@ -117,8 +121,8 @@ fn pair(entries: &mut Vec<Entry>, hit: &Document, near: &[Document]) {
 }
 
 impl Entry {
-    fn shown(self) -> Around {
-        let text = beginning(&self.document.text);
+    fn shown(self, reveal: bool) -> Around {
+        let text = beginning(&self.document.text, reveal);
         let document = self.document;
         Around {
             uuid: document.uuid.map(Untrusted::new),
@@ -132,8 +136,9 @@ impl Entry {
     }
 }
 
-/// The beginning of a text on one line.
-fn beginning(text: &str) -> String {
+/// The beginning of a text on one line, rid of secrets.
+fn beginning(text: &str, reveal: bool) -> String {
+    let text = if reveal { Cow::Borrowed(text) } else { redact(text) };
     let mut line = String::new();
     for word in text.split_whitespace() {
         if line.len() + word.len() > LENGTH {

@@ -45,6 +45,8 @@ pub struct Request {
     pub after: Option<Cursor>,
     /// The time, in milliseconds since 1970.
     pub now: i64,
+    /// Whether secrets are shown as they are.
+    pub reveal: bool,
 }
 
 /// What was found.

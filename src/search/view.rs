@@ -1,5 +1,6 @@
 //! Turns hits into what is shown: each in its session, with a piece of its text.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use crate::document::{Document, Kind};
 use crate::error::Result;
 use crate::index::{Checkpoint, Corrections, FileKey, Found, Ranked, Reader};
 use crate::query::Query;
+use crate::redact::redact;
 use crate::snippet::Marks;
 use crate::untrusted::Untrusted;
 
@@ -43,7 +45,7 @@ impl<'a> View<'a> {
             if hits.is_empty() {
                 session = self.session(&document)?;
             }
-            let (before, after) = context::around(self.reader, found, &document, self.request.around)?;
+            let (before, after) = context::around(self.reader, found, &document, self.request)?;
             let mut hit = self.hit(found, key, document)?;
             hit.factors = ranked.factors(found);
             (hit.before, hit.after) = (before, after);
@@ -58,7 +60,9 @@ impl<'a> View<'a> {
             file.as_ref().map_or((PathBuf::new(), true), |file| (file.path(), file.gone_since.is_some()));
         let agent_title = file.as_ref().and_then(|file| file.state.description.clone()).map(Untrusted::new);
         let (also_in, earliest) = self.copies(&document)?;
-        let snippet = self.marks.snippet(&document.text, SNIPPET_LENGTH);
+        // Masked before it is cut: half a secret looks like none.
+        let shown = if self.request.reveal { Cow::Borrowed(document.text.as_str()) } else { redact(&document.text) };
+        let snippet = self.marks.snippet(&shown, SNIPPET_LENGTH);
         Ok(Hit {
             uuid: document.uuid.map(Untrusted::new),
             also_in,
@@ -162,5 +166,6 @@ pub(crate) fn title_of(reader: &Reader, session: &str, file: &Checkpoint) -> Res
 }
 
 pub(crate) fn one_line_of(text: &str) -> Untrusted {
+    let text = redact(text);
     Untrusted::new(text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(120).collect::<String>())
 }

@@ -394,3 +394,18 @@ fn misfits(schema: &Value, defs: &Value, value: &Value, at: &str) -> Vec<String>
     }
     wrong
 }
+
+#[test]
+fn secrets_are_masked_unless_asked_for() {
+    let env = Env::new();
+    let secret = "ghp_0aBcD1eFgH2iJkL3mNoP4qRsT5uVwX6yZa7b";
+    let line = json!({"type": "user", "uuid": uuid(A, 1), "sessionId": A, "timestamp": "2026-10-01T10:00:00.000Z", "message": person(&format!("use the token {secret} for kestrel"))});
+    env.write(format!("-p/{A}.jsonl"), format!("{line}\n"));
+    env.index();
+    for args in [&["search", "kestrel"][..], &["search", "--json", "-C", "2", "kestrel"]] {
+        let ran = env.run(args);
+        assert!(!ran.stdout.contains("0aBcD1eFgH2i"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("[redacted: "), "{}", ran.stdout);
+    }
+    assert!(env.run(&["search", "--reveal", "kestrel"]).stdout.contains(secret));
+}

@@ -128,6 +128,7 @@ fn ask(reader: &Reader, text: &str, flat: bool) -> Response {
         around: (0, 0),
         after: None,
         now: NOW,
+        reveal: false,
     };
     search(reader, &request).expect("an answer")
 }

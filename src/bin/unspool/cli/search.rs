@@ -115,6 +115,10 @@ struct ShownArgs {
     #[arg(long, short)]
     quiet: bool,
 
+    /// Show keys, tokens and passwords as they are instead of masking them
+    #[arg(long)]
+    reveal: bool,
+
     /// Say why each hit stands where it does
     #[arg(long)]
     explain: bool,
@@ -229,6 +233,7 @@ fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
         around: around(&args.shown),
         after,
         now: config::now(),
+        reveal: args.shown.reveal,
     })
 }
 

@@ -147,6 +147,7 @@ fn best_hit(reader: &Reader, target: &Target, query: &Query, now: i64) -> unspoo
         around: (0, 0),
         after: None,
         now,
+        reveal: false,
     };
     let found = search(reader, &request)?;
     let raw = |text: &Option<Untrusted>| text.as_ref().map(|text| text.raw().to_string());
