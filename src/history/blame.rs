@@ -22,6 +22,8 @@ use crate::untrusted::Untrusted;
 const EARLIER: usize = 20;
 /// How many documents before and behind a change are looked through for what was said about it.
 const NEAR: usize = 12;
+/// A longer change is cut to what is near the line.
+const LONG: usize = 40;
 /// Lines of context around a change.
 const CONTEXT: usize = 3;
 
@@ -243,7 +245,12 @@ fn predecessor(before: &Text, after: &Text, at: usize) -> Option<Line> {
 fn hunk_at(before: &Text, after: &Text, at: usize) -> Option<Hunk> {
     let ops = diff(&texts(before), &texts(after));
     let place = ops.iter().position(|op| op.tag() != similar::DiffTag::Equal && op.new_range().contains(&at))?;
-    let (old, new) = (ops[place].old_range(), ops[place].new_range());
+    let (mut old, mut new) = (ops[place].old_range(), ops[place].new_range());
+    if old.len() + new.len() > LONG {
+        // Of a whole new file, or half of one, only what is near the line.
+        new = new.start.max(at.saturating_sub(NEAR))..new.end.min(at + NEAR);
+        old = old.start..old.start + old.len().min(NEAR);
+    }
     let (first_old, first_new) = (old.start.saturating_sub(CONTEXT), new.start.saturating_sub(CONTEXT));
     let shown = |sign: char, line: &Line| format!("{sign}{}", line.text.as_deref().unwrap_or("?"));
     let mut lines: Vec<String> = after.lines[first_new..new.start].iter().map(|line| shown(' ', line)).collect();
