@@ -396,7 +396,7 @@ fn misfits(schema: &Value, defs: &Value, value: &Value, at: &str) -> Vec<String>
 }
 
 #[test]
-fn secrets_are_masked_unless_asked_for() {
+fn f28_secrets_are_masked_unless_asked_for() {
     let env = Env::new();
     let secret = "ghp_0aBcD1eFgH2iJkL3mNoP4qRsT5uVwX6yZa7b";
     let line = json!({"type": "user", "uuid": uuid(A, 1), "sessionId": A, "timestamp": "2026-10-01T10:00:00.000Z", "message": person(&format!("use the token {secret} for kestrel"))});
