@@ -18,9 +18,9 @@ use crate::discover::SourceKind;
 use crate::document::{Deed, Document, Kind, normal_path};
 use crate::error::Result;
 use crate::event::{Call, Hunk};
-use crate::index::{Checkpoint, FileKey, Reader, Said};
+use crate::index::{FileKey, Reader, Said};
 use crate::query::Filter;
-use crate::search::{SessionInfo, session_info};
+use crate::search::{Lookup, SessionInfo};
 use crate::untrusted::Untrusted;
 pub use blame::{Blame, Story, Writer, blame, why};
 use deals::{Deal, Share};
@@ -175,14 +175,13 @@ fn files_meant(reader: &Reader, request: &Request) -> Result<Vec<String>> {
 /// Looks every file and session up once.
 struct View<'r> {
     reader: &'r Reader,
-    files: HashMap<FileKey, Option<Checkpoint>>,
-    sessions: HashMap<String, SessionInfo>,
+    known: Lookup<'r>,
     said: HashMap<FileKey, Vec<Said>>,
 }
 
 impl<'r> View<'r> {
     fn new(reader: &'r Reader) -> Self {
-        Self { reader, files: HashMap::new(), sessions: HashMap::new(), said: HashMap::new() }
+        Self { reader, known: Lookup::new(reader), said: HashMap::new() }
     }
 
     fn list(&mut self, wanted: &Wanted, request: &Request) -> Result<Vec<FileActions>> {
@@ -220,13 +219,13 @@ impl<'r> View<'r> {
     fn action(&mut self, deal: &Deal, share: &Share) -> Result<Action> {
         let call = &deal.call;
         let agent_title = match &call.agent {
-            Some(_) => self.file(deal.key)?.and_then(|file| file.state.description),
+            Some(_) => self.known.file(deal.key)?.and_then(|file| file.state.description),
             None => None,
         };
         let (added, removed) = counts(deal, share);
         let prompt = if is_prompt(call.kind) { Some(call.text.clone()) } else { self.prompt(deal)? };
         Ok(Action {
-            session: self.session(call)?,
+            session: self.known.session(call)?,
             also_in: deal.also_in.iter().map(Untrusted::new).collect(),
             agent: call.agent.as_ref().map(Untrusted::new),
             agent_title: agent_title.map(Untrusted::new),
@@ -248,7 +247,7 @@ impl<'r> View<'r> {
     /// The words of the person, or the program, that led to a call.
     fn prompt(&mut self, deal: &Deal) -> Result<Option<String>> {
         let call = &deal.call;
-        let own = self.file(deal.key)?;
+        let own = self.known.file(deal.key)?;
         let Some(agent) = own.as_ref().filter(|file| file.source_kind() == SourceKind::Agent) else {
             return self.prompt_in(deal.key, call.timestamp.unwrap_or(i64::MAX), call.line);
         };
@@ -267,24 +266,6 @@ impl<'r> View<'r> {
         }
         let said = self.said.get(&file).map(Vec::as_slice).unwrap_or_default();
         Ok(self.reader.prompt_before(said, time, line)?.map(|prompt| prompt.text))
-    }
-
-    fn file(&mut self, key: FileKey) -> Result<Option<Checkpoint>> {
-        if let Some(file) = self.files.get(&key) {
-            return Ok(file.clone());
-        }
-        let file = self.reader.checkpoint(key)?;
-        self.files.insert(key, file.clone());
-        Ok(file)
-    }
-
-    fn session(&mut self, call: &Document) -> Result<SessionInfo> {
-        if let Some(known) = self.sessions.get(&call.session) {
-            return Ok(known.clone());
-        }
-        let info = session_info(self.reader, &call.session, call)?;
-        self.sessions.insert(call.session.clone(), info.clone());
-        Ok(info)
     }
 }
 

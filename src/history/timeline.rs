@@ -13,8 +13,9 @@ use super::{Scope, What};
 use crate::document::{Deed, Document, Kind};
 use crate::error::Result;
 use crate::event::{Call, Edit, Record, Trace, print_of, read_backups, read_record};
-use crate::index::{About, Checkpoint, FileKey, Reader, Spelling};
+use crate::index::{About, FileKey, Reader, Spelling};
 use crate::lines::{Transcript, read_small};
+use crate::search::Lookup;
 
 /// How many names a file is followed back through.
 const NAMES: usize = 8;
@@ -78,13 +79,13 @@ type Recorded = (Step, Origin);
 /// Opens every transcript once.
 pub(super) struct Gather<'r> {
     reader: &'r Reader,
-    files: HashMap<FileKey, Option<Checkpoint>>,
+    known: Lookup<'r>,
     open: HashMap<FileKey, Option<Transcript>>,
 }
 
 impl<'r> Gather<'r> {
     pub(super) fn new(reader: &'r Reader) -> Self {
-        Self { reader, files: HashMap::new(), open: HashMap::new() }
+        Self { reader, known: Lookup::new(reader), open: HashMap::new() }
     }
 
     /// The steps of a file up to a time; `names` tells how many more names it may be followed back through.
@@ -186,21 +187,12 @@ impl<'r> Gather<'r> {
     /// One line of a transcript, if it is still there.
     fn line(&mut self, key: FileKey, offset: u64) -> Result<Option<Vec<u8>>> {
         if !self.open.contains_key(&key) {
-            let path = self.file(key)?.filter(|file| file.gone_since.is_none()).map(|file| file.path());
+            let path = self.known.file(key)?.filter(|file| file.gone_since.is_none()).map(|file| file.path());
             self.open.insert(key, path.and_then(|path| Transcript::open(&path).ok()));
         }
         let Some(Some(transcript)) = self.open.get_mut(&key) else { return Ok(None) };
         let Ok(mut lines) = transcript.lines(offset, 0, <[u8]>::len) else { return Ok(None) };
         Ok(lines.next().ok().flatten().filter(|line| !line.oversized).map(|line| line.bytes.to_vec()))
-    }
-
-    fn file(&mut self, key: FileKey) -> Result<Option<Checkpoint>> {
-        if let Some(file) = self.files.get(&key) {
-            return Ok(file.clone());
-        }
-        let file = self.reader.checkpoint(key)?;
-        self.files.insert(key, file.clone());
-        Ok(file)
     }
 
     /// The backups that Claude Code made of a file before it changed it.
@@ -209,7 +201,7 @@ impl<'r> Gather<'r> {
         for share in shares.iter().filter(|share| !share.inferred && !matches!(share.what, What::Read | What::Mention))
         {
             let deal = &deals[share.deal];
-            let Some(root) = self.file(deal.key)?.and_then(|file| root_of(&file.path())) else { continue };
+            let Some(root) = self.known.file(deal.key)?.and_then(|file| root_of(&file.path())) else { continue };
             let named = std::iter::once(&deal.call.session).chain(&deal.also_in);
             sessions.extend(named.map(|session| (root.clone(), session.clone())));
         }

@@ -22,7 +22,7 @@ pub use page::Cursor;
 pub use suggest::{Suggestion, suggestions};
 use view::View;
 pub use view::session_info;
-pub(crate) use view::{one_line_of, title_of};
+pub(crate) use view::{Lookup, one_line_of, title_of};
 
 /// What to look for, and how much of it to show.
 #[derive(Clone, Debug)]

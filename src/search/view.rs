@@ -22,8 +22,7 @@ pub(super) struct View<'a> {
     reader: &'a Reader,
     request: &'a Request,
     marks: Marks<'a>,
-    files: HashMap<FileKey, Option<Checkpoint>>,
-    sessions: HashMap<String, SessionInfo>,
+    known: Lookup<'a>,
 }
 
 impl<'a> View<'a> {
@@ -34,7 +33,7 @@ impl<'a> View<'a> {
         corrections: &'a Corrections,
     ) -> Self {
         let marks = Marks::new(query, corrections);
-        Self { reader, request, marks, files: HashMap::new(), sessions: HashMap::new() }
+        Self { reader, request, marks, known: Lookup::new(reader) }
     }
 
     pub(super) fn session_hits(&mut self, ranked: &Ranked, group: &Group) -> Result<SessionHits> {
@@ -43,7 +42,7 @@ impl<'a> View<'a> {
         for found in &group.hits {
             let (key, document) = self.reader.fetch(found)?;
             if hits.is_empty() {
-                session = self.session(&document)?;
+                session = self.known.session(&document)?;
             }
             let (before, after) = context::around(self.reader, found, &document, self.request)?;
             let mut hit = self.hit(found, key, document)?;
@@ -55,7 +54,7 @@ impl<'a> View<'a> {
     }
 
     fn hit(&mut self, found: &Found, key: FileKey, document: Document) -> Result<Hit> {
-        let file = self.file(key)?;
+        let file = self.known.file(key)?;
         let (path, gone) =
             file.as_ref().map_or((PathBuf::new(), true), |file| (file.path(), file.gone_since.is_some()));
         let agent_title = file.as_ref().and_then(|file| file.state.description.clone()).map(Untrusted::new);
@@ -106,8 +105,23 @@ impl<'a> View<'a> {
         sessions.dedup();
         Ok((sessions.into_iter().map(Untrusted::new).collect(), earliest))
     }
+}
 
-    fn file(&mut self, key: FileKey) -> Result<Option<Checkpoint>> {
+/// What is known of files and sessions, each looked up once.
+#[derive(Debug)]
+pub(crate) struct Lookup<'r> {
+    reader: &'r Reader,
+    files: HashMap<FileKey, Option<Checkpoint>>,
+    sessions: HashMap<String, SessionInfo>,
+}
+
+impl<'r> Lookup<'r> {
+    pub(crate) fn new(reader: &'r Reader) -> Self {
+        Self { reader, files: HashMap::new(), sessions: HashMap::new() }
+    }
+
+    /// What was read of a file.
+    pub(crate) fn file(&mut self, key: FileKey) -> Result<Option<Checkpoint>> {
         if let Some(file) = self.files.get(&key) {
             return Ok(file.clone());
         }
@@ -116,7 +130,8 @@ impl<'a> View<'a> {
         Ok(file)
     }
 
-    fn session(&mut self, document: &Document) -> Result<SessionInfo> {
+    /// The session a document belongs to.
+    pub(crate) fn session(&mut self, document: &Document) -> Result<SessionInfo> {
         if let Some(known) = self.sessions.get(&document.session) {
             return Ok(known.clone());
         }
