@@ -183,8 +183,9 @@ impl Replayed {
         let mut lines = HashMap::new();
         for step in steps {
             let Some(Change::Edits(edits)) = &self.timeline.steps[step].change else { continue };
-            let texts =
-                edits.iter().flat_map(|edit| edit.new.lines().filter(|line| !edit.old.lines().any(|old| old == *line)));
+            let texts = edits
+                .iter()
+                .flat_map(|edit| bare_lines(&edit.new).filter(|line| !bare_lines(&edit.old).any(|old| old == *line)));
             // A brace or a blank line could be anybody's.
             lines.extend(texts.filter(|text| text.trim().len() > 3).map(|text| (text, step)));
         }
@@ -214,6 +215,11 @@ impl Replayed {
         let place = after.lines.iter().position(|one| one.by == By::Step(step) && one.text == line.text)?;
         Some((before, after, place))
     }
+}
+
+/// Lines without what ends them, also the last one's carriage return.
+fn bare_lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(|line| line.trim_end_matches('\r'))
 }
 
 fn texts(text: &Text) -> Vec<Option<&str>> {

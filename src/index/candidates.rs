@@ -1,7 +1,8 @@
 //! From a [`Query`] to the engine's query for everything that may be a hit.
 //!
-//! Plain words are one disjunction over words, identifiers and phrases: a hit need not hold all of them, and ranking
-//! sees to it that those with more come first. What is quoted, grouped or filtered must hold.
+//! Plain words are one disjunction over words and identifiers: a hit need not hold all of them, and ranking sees to it
+//! that those with more come first. Words that stand in too much of a large index select nothing, they only rank, as
+//! do phrases: that is what keeps a search fast when the index grows. What is quoted, grouped or filtered must hold.
 
 use memchr::memmem;
 use tantivy::query::{
@@ -24,6 +25,10 @@ const PART_CAP: usize = 4096;
 const TELLING: usize = 3;
 /// How much all of the words side by side count, so that the longest text that holds them is looked at again.
 const WORD_FOR_WORD: Score = 3.0;
+/// The documents that the words of a query may select in any index, however small it is...
+const SELECTED_LEAST: u64 = 4000;
+/// ...and one in how many of a large one.
+const SELECTED_SHARE: u64 = 50;
 /// Words too common to be looked for on their own.
 const COMMON: [&str; 40] = [
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "had", "has", "have",
@@ -41,80 +46,128 @@ pub(super) struct Aim<'q> {
     pub(super) strict: bool,
 }
 
+/// What may be a hit, and what makes one better than another.
+pub(super) struct Candidates {
+    /// Matches everything that may be a hit.
+    pub(super) query: Box<dyn TantivyQuery>,
+    /// Adds to the score of those that match it too.
+    pub(super) ranking: Vec<Box<dyn TantivyQuery>>,
+}
+
+/// Something a hit may be found by.
+struct Sign {
+    query: Box<dyn TantivyQuery>,
+    /// In how many documents it stands; none for words side by side, which one of them finds as well.
+    documents: Option<u64>,
+}
+
 impl Reader {
-    /// The query for everything that may be a hit.
-    pub(super) fn candidates(&self, aim: Aim<'_>) -> tantivy::Result<Box<dyn TantivyQuery>> {
+    /// How many documents the plain words of a query may select. Where something else narrows them down, all of them.
+    pub(super) fn budget(&self, aim: Aim<'_>) -> u64 {
+        let narrowed = !aim.filter.conditions.is_empty() || !aim.query.conditions.is_empty();
+        if narrowed { u64::MAX } else { SELECTED_LEAST.max(self.searcher.num_docs() / SELECTED_SHARE) }
+    }
+
+    /// What to look for, with plain words that select no more than so many documents, or the rarest of them if even
+    /// that one does.
+    pub(super) fn candidates(&self, aim: Aim<'_>, budget: u64) -> tantivy::Result<Candidates> {
+        let query = aim.query;
         let mut clauses = self.clauses(aim.filter)?;
-        clauses.extend(self.clauses(&Filter { conditions: aim.query.conditions.clone(), ..Filter::default() })?);
-        for need in &aim.query.needs {
+        clauses.extend(self.clauses(&Filter { conditions: query.conditions.clone(), ..Filter::default() })?);
+        for need in &query.needs {
             clauses.push((Occur::Must, self.node(need)?));
         }
-        for unwanted in &aim.query.without {
+        for unwanted in &query.without {
             // Whether a pattern matches is only known after reading.
             if !matches!(unwanted, Node::Pattern(_)) {
                 clauses.push((Occur::MustNot, self.node(unwanted)?));
             }
         }
-        if !aim.query.chunks.is_empty() {
-            let quoted = aim.query.chunks.iter().any(|chunk| chunk.quoted);
+        let quoted = query.chunks.iter().filter(|chunk| chunk.quoted);
+        clauses.extend(quoted.clone().map(|chunk| (Occur::Must, phrase(self.fields.body, &chunk.terms))));
+        let is_bound = quoted.count() > 0 || !query.needs.iter().all(Node::is_condition);
+        let mut ranking = Vec::new();
+        if query.chunks.is_empty() {
+            if query.needs.is_empty() {
+                clauses.push((Occur::Must, Box::new(ConstScoreQuery::new(Box::new(AllQuery), 1.0))));
+                clauses.push((Occur::MustNot, exact(self.fields.kind, CHECKPOINT_KIND)));
+            }
+        } else if aim.strict {
+            clauses.extend(searched(query).map(|chunk| (Occur::Must, self.all_parts(chunk, aim.corrections))));
+        } else if is_bound {
             // Where something else must be there, words only rank.
-            let only_conditions = aim.query.needs.iter().all(Node::is_condition);
-            let occur = if quoted || aim.strict || only_conditions { Occur::Must } else { Occur::Should };
-            clauses.push((occur, self.words(aim)));
-        } else if aim.query.needs.is_empty() {
-            clauses.push((Occur::Must, Box::new(ConstScoreQuery::new(Box::new(AllQuery), 1.0))));
-            clauses.push((Occur::MustNot, exact(self.fields.kind, CHECKPOINT_KIND)));
+            ranking = queries(self.signs(aim)?);
+        } else {
+            let (selecting, rest) = divide(self.signs(aim)?, budget);
+            clauses.push((Occur::Must, Box::new(BooleanQuery::union(queries(selecting)))));
+            ranking = queries(rest);
         }
-        Ok(Box::new(BooleanQuery::new(clauses)))
+        Ok(Candidates { query: Box::new(BooleanQuery::new(clauses)), ranking })
     }
 
-    /// The disjunction of all that the words may be found by.
-    fn words(&self, aim: Aim<'_>) -> Box<dyn TantivyQuery> {
+    /// All that the words may be found by.
+    fn signs(&self, aim: Aim<'_>) -> tantivy::Result<Vec<Sign>> {
         let (query, body) = (aim.query, self.fields.body);
-        let mut clauses: Vec<Clause> = Vec::new();
-        let skip_common = query.chunks.iter().any(|chunk| chunk.quoted || !is_common(chunk));
-        for chunk in &query.chunks {
-            if chunk.quoted {
-                clauses.push((Occur::Must, phrase(body, &chunk.terms)));
-            } else if !(skip_common && is_common(chunk)) {
-                let found_by = self.found_by(chunk, aim.corrections);
-                if aim.strict {
-                    clauses.push((Occur::Must, Box::new(BooleanQuery::union(found_by))));
-                } else {
-                    clauses.extend(found_by.into_iter().map(should));
+        let mut signs = Vec::new();
+        for chunk in searched(query) {
+            for part in &chunk.terms {
+                match aim.corrections.of(part) {
+                    Some(others) => {
+                        for other in others {
+                            signs.push(self.sign(&other.term, other.weight)?);
+                        }
+                    }
+                    None => signs.push(self.sign(part, 1.0)?),
                 }
             }
+            for whole in &chunk.wholes {
+                signs.push(self.sign(whole, 1.0)?);
+            }
+            if chunk.terms.len() > 1 {
+                signs.push(Sign { query: phrase(body, &chunk.terms), documents: None });
+            }
         }
-        clauses.extend(joined_words(query).into_iter().map(|whole| should(boosted(term(body, &whole), 1.0))));
-        clauses.extend(neighbours(query).into_iter().map(|pair| should(boosted(phrase(body, &pair), 0.3))));
+        for whole in joined_words(query) {
+            signs.push(self.sign(&whole, 1.0)?);
+        }
+        let side_by_side = |field, terms: &[String], weight| {
+            let query = boosted(phrase(field, terms), weight);
+            Sign { query, documents: None }
+        };
+        signs.extend(neighbours(query).iter().map(|pair| side_by_side(body, pair, 0.3)));
         let sequence: Vec<String> = query.sequence().into_iter().map(str::to_string).collect();
         if sequence.len() > 1 {
             let weight = if query.chunks.len() >= TELLING { WORD_FOR_WORD } else { 1.0 };
-            clauses.push(should(boosted(phrase(body, &sequence), weight)));
+            signs.push(side_by_side(body, &sequence, weight));
         }
         if query.shape == Shape::Path {
-            clauses.push(should(boosted(phrase(self.fields.path, &sequence), 2.0)));
+            let mut path = side_by_side(self.fields.path, &sequence, 2.0);
+            // A path may be named nowhere but among the files of a document.
+            path.documents = Some(0);
+            signs.push(path);
         }
-        Box::new(BooleanQuery::new(clauses))
+        Ok(signs)
     }
 
-    /// All that a piece of the query may be found by: its parts, the whole, the parts side by side.
-    fn found_by(&self, chunk: &Chunk, corrections: &Corrections) -> Vec<Box<dyn TantivyQuery>> {
+    fn sign(&self, text: &str, weight: Score) -> tantivy::Result<Sign> {
+        let documents = self.searcher.doc_freq(&Term::from_field_text(self.fields.body, text))?;
+        Ok(Sign { query: boosted(term(self.fields.body, text), weight), documents: Some(documents) })
+    }
+
+    /// A piece of the query that must be there as a whole: as one word, or all of its parts side by side.
+    fn all_parts(&self, chunk: &Chunk, corrections: &Corrections) -> Box<dyn TantivyQuery> {
         let body = self.fields.body;
-        let mut clauses: Vec<Box<dyn TantivyQuery>> = Vec::new();
-        for part in &chunk.terms {
-            match corrections.of(part) {
-                Some(others) => {
-                    clauses.extend(others.iter().map(|other| boosted(term(body, &other.term), other.weight)));
-                }
-                None => clauses.push(term(body, part)),
-            }
-        }
-        clauses.extend(chunk.wholes.iter().map(|whole| term(body, whole)));
-        if chunk.terms.len() > 1 {
-            clauses.push(phrase(body, &chunk.terms));
-        }
-        clauses
+        let meant = |part: &String| match corrections.of(part) {
+            Some(others) => Box::new(BooleanQuery::union(others.iter().map(|one| term(body, &one.term)).collect())),
+            None => term(body, part),
+        };
+        let is_corrected = chunk.terms.iter().any(|part| corrections.of(part).is_some());
+        let parts = match is_corrected {
+            true => Box::new(BooleanQuery::intersection(chunk.terms.iter().map(meant).collect())),
+            false => phrase(body, &chunk.terms),
+        };
+        let wholes = chunk.wholes.iter().map(|whole| term(body, whole));
+        Box::new(BooleanQuery::union(wholes.chain([parts]).collect()))
     }
 
     /// The query for something that must hold.
@@ -202,6 +255,28 @@ impl Reader {
     }
 }
 
+/// Parts signs into those that select, the rarest first, and those that only rank.
+fn divide(mut signs: Vec<Sign>, budget: u64) -> (Vec<Sign>, Vec<Sign>) {
+    signs.sort_by_key(|sign| sign.documents.unwrap_or(u64::MAX));
+    let mut selected: u64 = 0;
+    signs.into_iter().partition(|sign| {
+        let Some(sum) = sign.documents.map(|documents| selected.saturating_add(documents)) else { return false };
+        let selects = selected == 0 || sum <= budget;
+        selected = if selects { sum } else { selected };
+        selects
+    })
+}
+
+fn queries(signs: Vec<Sign>) -> Vec<Box<dyn TantivyQuery>> {
+    signs.into_iter().map(|sign| sign.query).collect()
+}
+
+/// The pieces of a query that are looked for: common words only where there is nothing else.
+fn searched(query: &Query) -> impl Iterator<Item = &Chunk> {
+    let skip_common = query.chunks.iter().any(|chunk| chunk.quoted || !is_common(chunk));
+    query.chunks.iter().filter(move |chunk| !(chunk.quoted || skip_common && is_common(chunk)))
+}
+
 /// Whether a piece of a query says nothing by itself.
 pub(super) fn is_common(chunk: &Chunk) -> bool {
     chunk.terms.len() == 1 && COMMON.contains(&chunk.terms[0].as_str())
@@ -235,10 +310,6 @@ fn neighbours(query: &Query) -> Vec<Vec<String>> {
     let open: Vec<&Chunk> = query.chunks.iter().filter(|chunk| !chunk.quoted).collect();
     let pairs = open.windows(2).filter(|pair| !(is_common(pair[0]) && is_common(pair[1])));
     pairs.filter_map(|pair| Some(vec![pair[0].terms.last()?.clone(), pair[1].terms.first()?.clone()])).collect()
-}
-
-fn should(query: Box<dyn TantivyQuery>) -> Clause {
-    (Occur::Should, query)
 }
 
 pub(super) fn term(field: Field, text: &str) -> Box<dyn TantivyQuery> {

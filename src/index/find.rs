@@ -11,10 +11,10 @@ use tantivy::query::{EnableScoring, Query as TantivyQuery, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocSet as _, Score, TERMINATED, Term};
 
-use super::candidates::{Aim, is_common, phrase, term};
+use super::candidates::{Aim, Candidates, is_common, phrase, term};
 use super::checkpoint::FileKey;
 use super::correct::Corrections;
-use super::gather::{ByPrint, Details, Gather, Match, Prints, fold};
+use super::gather::{ByPrint, Details, Gather, Match, Prints, Wanted, fold};
 use super::reader::Reader;
 use super::schema::{Action, action_of, from_class, session_key};
 use crate::analysis::WHOLE_MARK;
@@ -103,6 +103,8 @@ pub struct Ranked {
     factors: ByPrint<Factors>,
     /// How many sessions they are in.
     pub sessions: usize,
+    /// Whether all of them are what Claude Code itself put in, which was not asked for.
+    pub only_meta: bool,
 }
 
 impl Ranked {
@@ -128,6 +130,23 @@ impl Ranked {
         self.in_order = self.hits.len();
     }
 
+    /// Drops what Claude Code itself put in: reminders and skills stand in every session. Left are those that hold the
+    /// query word for word where nothing that was said does, or all of them where there is nothing else.
+    fn set_meta_aside(&mut self) {
+        let is_meta = |hit: &Found| from_class(hit.class).0 == Role::Meta;
+        self.only_meta = !self.hits.is_empty() && self.hits.iter().all(is_meta);
+        if self.only_meta || !self.hits.iter().any(is_meta) {
+            return;
+        }
+        let word_for_word = |hit: &Found| self.factors(hit).is_some_and(|found| found.verbatim > 1.0);
+        let closest = &self.hits[..self.in_order];
+        let said = self.sort != Sort::Relevance || closest.iter().any(|hit| !is_meta(hit) && word_for_word(hit));
+        let stays = |hit: &Found| !is_meta(hit) || !said && word_for_word(hit);
+        let in_order = closest.iter().filter(|hit| stays(hit)).count();
+        let hits = self.hits.iter().filter(|hit| stays(hit)).copied().collect();
+        (self.hits, self.in_order) = (hits, in_order);
+    }
+
     /// Keeps only some of the hits.
     pub fn retain(&mut self, keep: impl FnMut(&Found) -> bool) {
         self.order_all();
@@ -142,24 +161,21 @@ impl Reader {
     pub fn find(&self, search: &Search<'_>) -> Result<Ranked> {
         self.guarded(|| {
             let Search { query, filter, corrections, sort, strict, .. } = *search;
-            let gather = Gather {
-                meta: filter.finds_meta() || query_finds_meta(query),
-                without: filter.without_session.as_deref().map(session_key),
-                prior: prior_for(query),
-            };
             let aim = Aim { query, filter, corrections, strict };
-            let matches = self.searcher.search(&*self.candidates(aim)?, &gather)?;
+            let budget = self.budget(aim);
+            let mut matches = self.matches(aim, budget)?;
+            if matches.is_empty() && budget < u64::MAX {
+                // The rare words may stand in nothing that is wanted.
+                matches = self.matches(aim, u64::MAX)?;
+            }
             let details = Details::of(&self.searcher)?;
             let (folded, equals) = fold(matches, &details, |session| self.has_transcript(session));
-            let mut sessions = Prints::default();
             let by_time = sort != Sort::Relevance;
             let found = |hit: Match| {
-                sessions.insert(hit.session);
                 let time = if by_time { details.time(hit.address) } else { i64::MAX };
                 Found { time, ..Found::from(hit) }
             };
             let mut hits: Vec<Found> = folded.into_iter().map(found).collect();
-            let sessions = sessions.len();
             let in_order = hits.len().min(RESCORED);
             if in_order < hits.len() {
                 hits.select_nth_unstable_by(in_order, |a, b| a.order(b, sort));
@@ -172,8 +188,22 @@ impl Reader {
                 self.compare_letters(query, &mut hits[..in_order], &mut factors);
                 hits[..in_order].sort_unstable_by(|a, b| a.order(b, sort));
             }
-            Ok(Ranked { hits, in_order, sort, factors, sessions })
+            let mut ranked = Ranked { hits, in_order, sort, factors, ..Ranked::default() };
+            if !finds_meta(aim) {
+                ranked.set_meta_aside();
+            }
+            ranked.sessions = ranked.hits.iter().map(|hit| hit.session).collect::<Prints>().len();
+            Ok(ranked)
         })
+    }
+
+    fn matches(&self, aim: Aim<'_>, budget: u64) -> tantivy::Result<Vec<Match>> {
+        let Candidates { query, ranking } = self.candidates(aim, budget)?;
+        let wanted =
+            Wanted { without: aim.filter.without_session.as_deref().map(session_key), prior: prior_for(aim.query) };
+        let scoring = EnableScoring::enabled_from_searcher(&self.searcher);
+        let ranking = ranking.iter().map(|one| one.weight(scoring)).collect::<tantivy::Result<_>>()?;
+        self.searcher.search(&*query, &Gather { wanted, ranking })
     }
 
     /// Of copies of equal age, shows the one whose file comes first.
@@ -376,6 +406,7 @@ fn scored_terms(query: &Query) -> Vec<&str> {
     terms
 }
 
-fn query_finds_meta(query: &Query) -> bool {
-    Filter { conditions: query.conditions.clone(), ..Filter::default() }.finds_meta()
+fn finds_meta(aim: Aim<'_>) -> bool {
+    let in_query = Filter { conditions: aim.query.conditions.clone(), ..Filter::default() };
+    aim.filter.finds_meta() || in_query.finds_meta()
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use tantivy::collector::{Collector, SegmentCollector};
 use tantivy::columnar::{Column, ColumnIndex, ColumnValues};
-use tantivy::{DocAddress, DocId, Score, Searcher, SegmentOrdinal, SegmentReader};
+use tantivy::query::{Scorer, Weight};
+use tantivy::{DocAddress, DocId, DocSet as _, Score, Searcher, SegmentOrdinal, SegmentReader};
 
 use super::schema::{from_class, has_twin};
 use crate::document::{Kind, Role};
@@ -46,10 +47,16 @@ pub(super) struct Match {
     pub(super) class: u64,
 }
 
-/// Collects all matches; what Claude Code itself put in only when asked for.
-#[derive(Clone, Copy, Debug)]
+/// Collects all matches and scores them.
 pub(super) struct Gather {
-    pub(super) meta: bool,
+    pub(super) wanted: Wanted,
+    /// What adds to the score of a match.
+    pub(super) ranking: Vec<Box<dyn Weight>>,
+}
+
+/// Which matches are collected, and what they count.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
     /// A session to be left out.
     pub(super) without: Option<u64>,
     /// How much a document of each kind counts.
@@ -57,7 +64,8 @@ pub(super) struct Gather {
 }
 
 pub(super) struct GatherSegment {
-    options: Gather,
+    wanted: Wanted,
+    ranking: Vec<Box<dyn Scorer>>,
     segment: SegmentOrdinal,
     group: Arc<dyn ColumnValues<u64>>,
     session: Arc<dyn ColumnValues<u64>>,
@@ -73,7 +81,8 @@ impl Collector for Gather {
         let columns = reader.fast_fields();
         let numbers = |name: &str| -> tantivy::Result<Arc<dyn ColumnValues<u64>>> { Ok(values(columns.u64(name)?)) };
         Ok(GatherSegment {
-            options: *self,
+            wanted: self.wanted,
+            ranking: self.ranking.iter().map(|one| one.scorer(reader, 1.0)).collect::<tantivy::Result<_>>()?,
             segment,
             group: numbers("group")?,
             session: numbers("session_key")?,
@@ -96,16 +105,14 @@ impl SegmentCollector for GatherSegment {
 
     fn collect(&mut self, doc: DocId, score: Score) {
         let class = self.class.get_val(doc);
-        if !self.options.meta && from_class(class).0 == Role::Meta {
-            return;
-        }
         let session = self.session.get_val(doc);
-        if self.options.without == Some(session) {
+        if self.wanted.without == Some(session) {
             return;
         }
+        let score = (score + self.added(doc)) * (self.wanted.prior)(class);
         self.matches.push(Match {
             address: DocAddress::new(self.segment, doc),
-            score: score * (self.options.prior)(class),
+            score,
             group: self.group.get_val(doc),
             session,
             class,
@@ -114,6 +121,20 @@ impl SegmentCollector for GatherSegment {
 
     fn harvest(self) -> Vec<Match> {
         self.matches
+    }
+}
+
+impl GatherSegment {
+    /// What else is in the document, by its score. Documents come in order.
+    fn added(&mut self, doc: DocId) -> Score {
+        let mut added = 0.0;
+        for one in &mut self.ranking {
+            let here = if one.doc() < doc { one.seek(doc) } else { one.doc() };
+            if here == doc {
+                added += one.score();
+            }
+        }
+        added
     }
 }
 
@@ -241,6 +262,10 @@ fn is_echo(found: &Match) -> bool {
 
 /// Of two copies of a message the earlier one is shown; of two parts, the one that matches better.
 fn comes_first(a: &Match, b: &Match, details: &Details) -> bool {
+    let is_meta = |found: &Match| from_class(found.class).0 == Role::Meta;
+    if is_meta(a) != is_meta(b) {
+        return is_meta(b);
+    }
     let (time_a, time_b) = (details.time(a.address), details.time(b.address));
     if time_a != time_b {
         return time_a < time_b;

@@ -1,5 +1,6 @@
 //! What the index cannot tell, as it knows words only: whether a text holds a query letter by letter.
 
+use rayon::prelude::*;
 use regex::{Regex, RegexBuilder};
 
 use super::find::{Factors, Found};
@@ -19,12 +20,13 @@ impl Reader {
     pub(super) fn compare_letters(&self, query: &Query, hits: &mut [Found], factors: &mut ByPrint<Factors>) {
         let Some(typed) = as_typed(query) else { return };
         let with_words = |hit: &&mut Found| factors.get(&hit.group).is_some_and(|found| found.verbatim > 1.0);
+        let read: Vec<&mut Found> = hits.iter_mut().filter(with_words).take(READ_CAP).collect();
+        let holds = |hit: &&mut Found| self.fetch(hit).is_ok_and(|(_, document)| typed.is_match(&document.text));
+        let held: Vec<bool> = read.par_iter().map(holds).collect();
         let mut raised = Vec::new();
-        for hit in hits.iter_mut().filter(with_words).take(READ_CAP) {
-            if self.fetch(hit).is_ok_and(|(_, document)| typed.is_match(&document.text)) {
-                hit.score *= AS_TYPED;
-                raised.push(hit.group);
-            }
+        for (hit, _) in read.into_iter().zip(held).filter(|(_, held)| *held) {
+            hit.score *= AS_TYPED;
+            raised.push(hit.group);
         }
         for group in raised {
             if let Some(found) = factors.get_mut(&group) {

@@ -5,7 +5,7 @@ use tantivy::index::SegmentId;
 use tantivy::indexer::{MergeCandidate, MergePolicy};
 
 /// The most documents one merge makes into a segment. While merging, the inputs are mapped and count as our memory.
-const MERGED_CAP: u32 = 200_000;
+const MERGED_CAP: u32 = 120_000;
 /// A segment of which more than this share is deleted is rewritten.
 const DELETED_SHARE: f64 = 0.5;
 /// Sizes of segments that belong together, and how many of them are one too many.
@@ -36,6 +36,23 @@ impl MergePolicy for Tiers {
         candidates.retain(|candidate| !candidate.0.is_empty());
         candidates
     }
+}
+
+/// What to merge at the end of a large run: as many small segments at a time as may become one.
+pub(super) fn bins(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
+    let mut small: Vec<&SegmentMeta> = segments.iter().filter(|segment| segment.num_docs() <= MERGED_CAP / 2).collect();
+    small.sort_by_key(|segment| (segment.num_docs(), segment.id()));
+    let mut bins: Vec<(u32, Vec<SegmentId>)> = Vec::new();
+    for segment in small {
+        match bins.last_mut() {
+            Some((size, bin)) if *size + segment.num_docs() <= MERGED_CAP => {
+                *size += segment.num_docs();
+                bin.push(segment.id());
+            }
+            _ => bins.push((segment.num_docs(), vec![segment.id()])),
+        }
+    }
+    bins.into_iter().map(|(_, bin)| bin).filter(|bin| bin.len() > 1).collect()
 }
 
 /// The smallest segments of a tier that together stay below the cap.

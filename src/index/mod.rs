@@ -16,6 +16,7 @@ mod find;
 mod gather;
 mod letters;
 mod lock;
+mod memory;
 mod merge;
 mod outline;
 mod reader;
@@ -320,7 +321,8 @@ fn create_or_open(path: &Path, directory: SafeDirectory) -> Result<tantivy::Inde
     let (schema, _) = schema::schema();
     let settings = IndexSettings {
         docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(3) }),
-        docstore_blocksize: 128 << 10,
+        // Twice as much would save 2 % of the text's size, and cost every search half again as much time.
+        docstore_blocksize: 64 << 10,
         ..IndexSettings::default()
     };
     let mut index = tantivy::Index::create(directory, schema, settings).map_err(|error| tantivy_error(path, &error))?;

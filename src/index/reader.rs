@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use tantivy::collector::{Count, DocSetCollector};
+use tantivy::columnar::StrColumn;
 use tantivy::query::{BooleanQuery, Occur, Query as TantivyQuery, TermQuery};
 use tantivy::schema::{IndexRecordOption, Schema};
-use tantivy::{DocAddress, DocSet as _, ReloadPolicy, Searcher, TERMINATED, TantivyDocument, Term};
+use tantivy::{DocAddress, DocSet as _, ReloadPolicy, Searcher, SegmentOrdinal, TERMINATED, TantivyDocument, Term};
 
 use super::checkpoint::{Checkpoint, FileKey, Known};
 use super::directory::SafeDirectory;
@@ -28,6 +29,8 @@ pub struct Reader {
     pub(super) fields: Fields,
     transcripts: OnceLock<HashSet<u64>>,
     leaves: OnceLock<ByPrint<DocAddress>>,
+    /// The column of the files that documents were read from, of each segment.
+    sources: Vec<OnceLock<Option<StrColumn>>>,
 }
 
 impl std::fmt::Debug for Reader {
@@ -76,6 +79,7 @@ impl Reader {
         let (_, fields) = schema::schema();
         let searcher = reader.searcher();
         let schema = index.schema();
+        let sources = searcher.segment_readers().iter().map(|_| OnceLock::new()).collect();
         Ok(Self {
             path: path.to_path_buf(),
             schema,
@@ -84,6 +88,7 @@ impl Reader {
             fields,
             transcripts: OnceLock::new(),
             leaves: OnceLock::new(),
+            sources,
         })
     }
 
@@ -299,15 +304,16 @@ impl Reader {
 
     /// Every title that is given by way of a message, by that message.
     fn find_leaves(&self) -> Result<ByPrint<DocAddress>> {
-        let mut leaves = ByPrint::default();
-        for address in self.with_term(Term::from_field_text(self.fields.kind, Kind::Title.name()))? {
-            let column =
-                self.guarded(|| self.searcher.segment_reader(address.segment_ord).fast_fields().u64("leaf"))?;
-            if let Some(leaf) = column.first(address.doc_id) {
-                leaves.insert(leaf, address);
+        let titles = self.with_term(Term::from_field_text(self.fields.kind, Kind::Title.name()))?;
+        self.guarded(|| {
+            let mut leaves = ByPrint::default();
+            for segment in titles.chunk_by(|a, b| a.segment_ord == b.segment_ord) {
+                let column = self.searcher.segment_reader(segment[0].segment_ord).fast_fields().u64("leaf")?;
+                let given = segment.iter().filter_map(|at| Some((column.first(at.doc_id)?, *at)));
+                leaves.extend(given);
             }
-        }
-        Ok(leaves)
+            Ok(leaves)
+        })
     }
 
     /// Whether the run that wrote it last did not come to its end.
@@ -403,14 +409,22 @@ impl Reader {
     }
 
     pub(super) fn source_key(&self, address: DocAddress) -> tantivy::Result<FileKey> {
-        let column = self.searcher.segment_reader(address.segment_ord).fast_fields().str("source")?;
         let mut text = String::new();
-        if let Some(column) = column
+        if let Some(column) = self.sources(address.segment_ord)?
             && let Some(ord) = column.term_ords(address.doc_id).next()
         {
             column.ord_to_str(ord, &mut text)?;
         }
         Ok(FileKey::parse(&text).unwrap_or(FileKey::from_number(0)))
+    }
+
+    fn sources(&self, segment: SegmentOrdinal) -> tantivy::Result<Option<&StrColumn>> {
+        let Some(slot) = self.sources.get(segment as usize) else { return Ok(None) };
+        if let Some(known) = slot.get() {
+            return Ok(known.as_ref());
+        }
+        let column = self.searcher.segment_reader(segment).fast_fields().str("source")?;
+        Ok(slot.get_or_init(|| column).as_ref())
     }
 }
 

@@ -15,7 +15,8 @@ use tantivy::{IndexWriter, Term};
 use super::budget::Budget;
 use super::checkpoint::{Checkpoint, FileKey};
 use super::directory::{SafeDirectory, Trouble};
-use super::merge::Tiers;
+use super::memory;
+use super::merge::{self, Tiers};
 use super::schema::{self, Entry, FORMAT_VERSION, Fields, PARSER_VERSION};
 use super::{create_or_open, damage, tantivy_error};
 use crate::document::Document;
@@ -69,6 +70,7 @@ pub struct Writer {
     budget: Budget,
     path: PathBuf,
     trouble: Trouble,
+    size: RunSize,
 }
 
 /// tantivy's writer has no `Debug`.
@@ -100,11 +102,15 @@ impl Writer {
         let options = tantivy::indexer::IndexWriterOptions::builder()
             .num_worker_threads(threads)
             .memory_budget_per_thread(heap)
-            .num_merge_threads(1)
+            .num_merge_threads(threads.min(2))
             .build();
         let writer: IndexWriter<Entry> =
             index.writer_with_options(options).map_err(|error| tantivy_error(path, &error))?;
-        writer.set_merge_policy(Box::new(Tiers));
+        match size {
+            RunSize::Small => writer.set_merge_policy(Box::new(Tiers)),
+            // Merged once, at the end, when the memory for gathering segments is free again.
+            RunSize::Large => writer.set_merge_policy(Box::new(NoMergePolicy)),
+        }
         // A predecessor killed in the middle of a commit leaves files whose names the next commit would use again.
         if !fault::has(Bug::NoCleaning) {
             writer.garbage_collect_files().wait().map_err(|error| {
@@ -118,6 +124,7 @@ impl Writer {
             budget: Budget::new(IN_FLIGHT),
             path: path.to_path_buf(),
             trouble,
+            size,
         })
     }
 
@@ -189,8 +196,19 @@ impl Writer {
         committed.map(|_| ()).map_err(|error| self.error(&error))
     }
 
-    /// Waits for merges to end. Everything is committed already.
-    pub fn finish(self) -> Result<()> {
+    /// Merges what a large run has made, and waits for merges to end. Everything is committed already.
+    pub fn finish(mut self) -> Result<()> {
+        if self.size == RunSize::Large {
+            memory::give_back();
+            // Held on to, the list would keep the files of what was merged.
+            let bins =
+                merge::bins(&self.writer.0.index().searchable_segment_metas().map_err(|error| self.error(&error))?);
+            let merges: Vec<_> = bins.iter().map(|bin| self.writer.0.merge(bin)).collect();
+            for merge in merges {
+                merge.wait().map_err(|error| self.error(&error))?;
+            }
+            self.writer.0.garbage_collect_files().wait().map_err(|error| self.error(&error))?;
+        }
         self.writer
             .0
             .wait_merging_threads()

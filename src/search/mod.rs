@@ -158,9 +158,9 @@ pub fn search(reader: &Reader, request: &Request) -> Result<Response> {
     let plain = verify::plain_reading(reader, request)?;
     let query = plain.as_ref().unwrap_or(&request.query);
     let corrections = reader.corrections(query)?;
-    let aim = |filter, strict| Search {
+    let aim = |strict| Search {
         query,
-        filter,
+        filter: &request.filter,
         corrections: &corrections,
         sort: request.sort,
         strict,
@@ -168,15 +168,9 @@ pub fn search(reader: &Reader, request: &Request) -> Result<Response> {
     };
     // In order of time, a hit with one word of five would come before those with all of them.
     let strict = request.sort != Sort::Relevance;
-    let mut ranked = reader.find(&aim(&request.filter, strict))?;
-    if ranked.hits().is_empty() && strict {
-        ranked = reader.find(&aim(&request.filter, false))?;
-    }
-    let mut only_meta = false;
-    if ranked.hits().is_empty() && !request.filter.finds_meta() {
-        let filter = Filter { meta: true, ..request.filter.clone() };
-        ranked = reader.find(&aim(&filter, false))?;
-        only_meta = !ranked.hits().is_empty();
+    let mut ranked = reader.find(&aim(strict))?;
+    if strict && (ranked.hits().is_empty() || ranked.only_meta) {
+        ranked = reader.find(&aim(false))?;
     }
     let incomplete = verify::keep_matching(reader, query, &mut ranked)?;
     let page = page::cut(&mut ranked, request);
@@ -189,7 +183,7 @@ pub fn search(reader: &Reader, request: &Request) -> Result<Response> {
         sessions,
         total_hits: ranked.hits().len(),
         total_sessions: ranked.sessions,
-        only_meta,
+        only_meta: ranked.only_meta,
         corrections: corrected.collect(),
         unknown: reader.unknown_names(&all_conditions(request))?,
         incomplete,

@@ -135,7 +135,11 @@ impl<'r> Lookup<'r> {
         if let Some(known) = self.sessions.get(&document.session) {
             return Ok(known.clone());
         }
-        let info = session_info(self.reader, &document.session, document)?;
+        let file = main_file(self.reader, &document.session)?;
+        let info = info_from(self.reader, &document.session, document, file.as_ref())?;
+        if let Some(file) = file {
+            self.files.insert(file.key(), Some(file));
+        }
         self.sessions.insert(document.session.clone(), info.clone());
         Ok(info)
     }
@@ -143,7 +147,14 @@ impl<'r> Lookup<'r> {
 
 /// Gathers what there is to say about a session from its files.
 pub fn session_info(reader: &Reader, session: &str, hit: &Document) -> Result<SessionInfo> {
-    let file = if session.is_empty() { None } else { reader.file_of_session(session)? };
+    info_from(reader, session, hit, main_file(reader, session)?.as_ref())
+}
+
+fn main_file(reader: &Reader, session: &str) -> Result<Option<Checkpoint>> {
+    if session.is_empty() { Ok(None) } else { reader.file_of_session(session) }
+}
+
+fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&Checkpoint>) -> Result<SessionInfo> {
     let Some(file) = file else {
         let project = hit.project.clone().unwrap_or_default();
         let title = one_line_of(&hit.text);
@@ -160,7 +171,7 @@ pub fn session_info(reader: &Reader, session: &str, hit: &Document) -> Result<Se
     let state = &file.state;
     Ok(SessionInfo {
         id: session.into(),
-        title: one_line_of(&title_of(reader, session, &file)?),
+        title: one_line_of(&title_of(reader, session, file)?),
         project: state.project.clone().unwrap_or_default().into(),
         branch: state.branch.clone().unwrap_or_default().into(),
         last: state.last,

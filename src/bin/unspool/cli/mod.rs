@@ -122,7 +122,7 @@ enum Command {
 
 /// Parses the command line and runs the command.
 pub(crate) fn run() -> anyhow::Result<u8> {
-    let cli = match Cli::try_parse_from(with_search(std::env::args_os().collect())) {
+    let cli = match Cli::try_parse_from(with_search(std::env::args_os().map(plain).collect())) {
         Ok(cli) => cli,
         Err(error) => return out::usage(&error),
     };
@@ -168,6 +168,14 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         Command::Hook(args) => hook::run(&config, &args),
         Command::Watch(args) => watch::run(&config, &args),
     }
+}
+
+/// What holds a blank is text to look for, even if it begins with a dash: a line of a list, of a diff.
+fn plain(arg: OsString) -> OsString {
+    let text = arg.to_string_lossy();
+    let blank = text.find(char::is_whitespace);
+    let is_value = text.starts_with("--") && text.find('=') < blank && text.contains('=');
+    if text.starts_with('-') && blank.is_some() && !is_value { format!(" {text}").into() } else { arg }
 }
 
 /// `unspool WORDS` is short for `unspool search WORDS`: puts the command in where none is named.

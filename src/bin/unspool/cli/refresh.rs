@@ -3,6 +3,7 @@
 //! The walk that tells what is new happens here; writing is left to a child process, `unspool index`, so that a
 //! search never holds a writer and never dies of one.
 
+use std::mem::ManuallyDrop;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -21,8 +22,15 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// An index to search in, and how far it is behind.
 #[derive(Debug)]
 pub(crate) struct Fresh {
-    pub(crate) reader: Reader,
+    /// Never closed: the program ends soon, and the system takes all maps back at once rather than one by one.
+    pub(crate) reader: ManuallyDrop<Reader>,
     pub(crate) behind: Option<Lag>,
+}
+
+impl Fresh {
+    fn new(reader: Reader, behind: Option<Lag>) -> Self {
+        Self { reader: ManuallyDrop::new(reader), behind }
+    }
 }
 
 /// Opens the index, bringing it up to date first unless that would take long.
@@ -31,21 +39,21 @@ pub(crate) fn open(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
         return first_time(config, refresh);
     };
     if !refresh {
-        return Ok(Fresh { reader, behind: None });
+        return Ok(Fresh::new(reader, None));
     }
     let (before, _) = lag(&reader, &config.roots)?;
     if before == Lag::default() {
-        return Ok(Fresh { reader, behind: None });
+        return Ok(Fresh::new(reader, None));
     }
     if before.bytes > CHEAP || !run_index(config, PATIENCE)? {
         out::note(&format!(
             "the index is {}; answering from it as it is (`unspool index` brings it up to date)",
             behind(before)
         ));
-        return Ok(Fresh { reader, behind: Some(before) });
+        return Ok(Fresh::new(reader, Some(before)));
     }
     let reader = config.store.read()?.unwrap_or(reader);
-    Ok(Fresh { reader, behind: None })
+    Ok(Fresh::new(reader, None))
 }
 
 /// There is no index yet: make one, however long it takes, and let the user watch.
@@ -62,7 +70,7 @@ fn first_time(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
         }
     }
     match config.store.read()? {
-        Some(reader) => Ok(Fresh { reader, behind: None }),
+        Some(reader) => Ok(Fresh::new(reader, None)),
         None => Err(unspool::error::Error::new(unspool::error::ErrorKind::Unusable, "there is no index")
             .hint("run `unspool index`")
             .into()),
