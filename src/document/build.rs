@@ -1,34 +1,21 @@
 //! The fold from events to documents: who speaks, what it is, to which call a result belongs.
 
+mod answered;
+mod spoken;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
-
-use super::shell::{is_shell, touched};
 use super::words::{self, Markup};
-use super::{Document, FileState, Kind, Role, TEXT_CAP, Wordless, normal_path};
+use super::{Document, FileState, Kind, Role, TEXT_CAP, normal_path};
 use crate::discover::SourceKind;
-use crate::event::{AgentDescription, Block, Body, Event, Reading, TitleBy, Trace, Usage, print_of};
+use crate::event::{AgentDescription, Block, Body, Event, Reading, TitleBy};
+use spoken::{Speaker, beginning};
 
 /// How many passed lines are remembered, for later lines that follow them. Measured: the distance is 1.
 const PASSED_KEPT: usize = 16;
-/// How many open calls are remembered. Measured: some 0.3 % of calls never get a result.
-const CALLS_KEPT: usize = 256;
-/// How many messages without words are remembered. Measured: 0 to 3 in a file.
-const WORDLESS_KEPT: usize = 4096;
-/// Longer arguments are kept as text only: together with all their copies they would not fit the memory bound.
-const INPUT_KEPT: usize = 1 << 20;
-/// What stands for the answer of a tool that said nothing.
-const NO_OUTPUT: &str = "(no output)";
-/// Texts longer than this are cleaned piece by piece.
-const HUGE: usize = 4 << 20;
 /// More files than this are found by their words only.
 const FILES_KEPT: usize = 1000;
-/// Tools that change the files they name.
-const CHANGING: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
-/// How much of a prompt is kept to name a session after.
-const PROMPT_KEPT: usize = 200;
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug)]
@@ -298,230 +285,6 @@ impl<'s> Builder<'s> {
         }
     }
 
-    fn user(&mut self, place: Place, event: &mut Event<'_>, blocks: Vec<Block<'_>>, speaker: &Speaker<'_>) {
-        let mut made = false;
-        if blocks.iter().filter(|block| matches!(block, Block::ToolResult { .. })).count() > 1 {
-            // Of several answers nobody can say whose record it is.
-            event.trace = None;
-        }
-        let event = &*event;
-        for block in joined(blocks) {
-            made |= match block {
-                // Cleaning copies; a huge text is cleaned piece by piece, so that it is never there three times.
-                Block::Text(text) if text.len() > HUGE => words::pieces(&text, TEXT_CAP)
-                    .into_iter()
-                    .fold(false, |made, piece| self.user_text(place, event, piece, speaker) | made),
-                Block::Text(text) => self.user_text(place, event, &text, speaker),
-                other => self.block(place, event, &self.base(event), other),
-            };
-        }
-        if !made {
-            self.pass(event, "user/empty");
-        }
-    }
-
-    fn user_text(&mut self, place: Place, event: &Event<'_>, text: &str, speaker: &Speaker<'_>) -> bool {
-        let prompt = words::clean_prompt(text);
-        let (role, kind, words) = self.classify(event, &prompt, speaker);
-        if words.trim().is_empty() {
-            // Nothing but a reminder: not what anybody said, yet not to be lost.
-            let base = Document { role: Role::Meta, kind: Kind::Notice, ..self.base(event) };
-            return self.push(place, base, text);
-        }
-        let mut document = Document { role, kind, ..self.base(event) };
-        if kind == Kind::Prompt {
-            self.note_prompt(&mut document, &words);
-        }
-        if kind == Kind::Command && self.state.first_command.is_none() {
-            self.state.first_command = Some(beginning(&words));
-        }
-        self.push(place, document, &words)
-    }
-
-    /// Tells a person's words from all else that stands in user lines.
-    fn classify<'t>(&self, event: &Event<'_>, text: &'t str, speaker: &Speaker<'_>) -> (Role, Kind, Cow<'t, str>) {
-        let is_summary =
-            speaker.compact || text.starts_with("This session is being continued from a previous conversation");
-        if is_summary {
-            return (Role::Assistant, Kind::Compaction, Cow::Borrowed(text));
-        }
-        let voice = self.voice(event);
-        match words::markup(text) {
-            Some((Markup::Command, words)) => return (voice, Kind::Command, Cow::Owned(words)),
-            Some((Markup::Output, words)) => return (Role::Tool, Kind::Output, Cow::Owned(words)),
-            Some((Markup::Peer, words)) => return (Role::Subagent, Kind::Prompt, Cow::Owned(words)),
-            Some((Markup::Machine, words)) => return (Role::Meta, Kind::Notice, Cow::Owned(words)),
-            None => {}
-        }
-        let is_warmup = self.kind == SourceKind::Agent && text.trim() == "Warmup";
-        if speaker.meta || is_warmup {
-            return (Role::Meta, Kind::Notice, Cow::Borrowed(text));
-        }
-        let role = match speaker.origin {
-            None | Some("human" | "voice-call") => voice,
-            Some("peer" | "coordinator") => Role::Subagent,
-            Some(_) => Role::Meta,
-        };
-        let kind = if role == Role::Meta { Kind::Notice } else { Kind::Prompt };
-        (role, kind, Cow::Borrowed(text))
-    }
-
-    /// Who types in this file.
-    fn voice(&self, event: &Event<'_>) -> Role {
-        if self.kind == SourceKind::Agent || event.sidechain {
-            return Role::Subagent;
-        }
-        match event.entrypoint.as_deref().or(self.state.entrypoint.as_deref()) {
-            Some(entrypoint) if entrypoint.starts_with("sdk-") => Role::Programmatic,
-            _ => Role::Human,
-        }
-    }
-
-    fn note_prompt(&mut self, document: &mut Document, words: &str) {
-        let print = twin(&document.session, words);
-        document.twin = Some(print);
-        if self.kind == SourceKind::Agent && !self.state.prompted {
-            document.echo = true;
-            self.state.tally.sent_by = Some(print);
-        }
-        if document.role == Role::Human {
-            self.state.tally.prompt(print);
-        }
-        self.state.prompted = true;
-        self.state.prompts += u64::from(matches!(document.role, Role::Human | Role::Programmatic));
-        if self.state.first_prompt.is_none() {
-            self.state.first_prompt = Some(beginning(words));
-        }
-    }
-
-    fn assistant(&mut self, place: Place, event: &Event<'_>, base: &Document, blocks: Vec<Block<'_>>) {
-        let mut made = false;
-        for block in joined(blocks) {
-            made |= match block {
-                Block::Text(text) => {
-                    self.state.answers += 1;
-                    let role = self.answerer(event);
-                    self.push(place, Document { role, kind: Kind::Text, ..base.clone() }, &words::fold_base64(&text))
-                }
-                Block::Thinking(text) => {
-                    let role = self.answerer(event);
-                    self.push(place, Document { role, kind: Kind::Thinking, ..base.clone() }, &text)
-                }
-                other => self.block(place, event, base, other),
-            };
-        }
-        if !made {
-            self.pass(event, "assistant/empty");
-        }
-    }
-
-    /// Notes what an API message cost, on the first document its line made.
-    fn count(&mut self, made: usize, base: Document, usage: Usage) {
-        if base.model.is_none() && usage == Usage::default() {
-            return;
-        }
-        let Some(message) = base.message.or(base.uuid) else { return };
-        let tokens = [usage.input, usage.cache_write, usage.cache_read, usage.output];
-        let counted = Some((message, tokens, usage.cache_hour));
-        if counted == self.state.counted {
-            return;
-        }
-        let Some((message, ..)) = counted.clone() else { return };
-        match self.out.get_mut(made) {
-            Some(document) => {
-                (document.usage, document.cache_hour) = (Some(tokens), usage.cache_hour);
-                self.state.counted = counted;
-                self.state.wordless.retain(|one| {
-                    one.message != message || one.usage.iter().zip(tokens).any(|(before, now)| *before > now)
-                });
-            }
-            None => {
-                let (model, timestamp) = (base.model, base.timestamp);
-                let one = Wordless { message, model, usage: tokens, cache_hour: usage.cache_hour, timestamp };
-                if self.state.wordless.back() != Some(&one) && self.state.wordless.len() < WORDLESS_KEPT {
-                    self.state.wordless.push_back(one);
-                }
-            }
-        }
-    }
-
-    fn answerer(&self, event: &Event<'_>) -> Role {
-        if self.kind == SourceKind::Agent || event.sidechain { Role::Subagent } else { Role::Assistant }
-    }
-
-    /// Takes a block that may stand in a message of either side; says whether it made a document.
-    fn block(&mut self, place: Place, event: &Event<'_>, base: &Document, block: Block<'_>) -> bool {
-        match block {
-            Block::ToolUse { id, name, input } => self.tool_use(place, event, base, &id, &name, input),
-            Block::ToolResult { id, text, error } => {
-                let (tool, files) = self.answered(&id);
-                let tool_use = Some(id.into_owned());
-                let trace = event.trace.clone().or_else(|| trace_of_text(tool.as_deref(), &text)).filter(|_| !error);
-                let result = Document { role: Role::Tool, kind: Kind::ToolResult, tool, tool_use, ..base.clone() };
-                let document = Document { files, error, trace, ..result };
-                let text = words::clean_result(&text);
-                // A command that changed a file may have nothing to say; that it ended well is worth keeping.
-                let is_silent = text.trim().is_empty() && !document.files.is_empty();
-                self.push(place, document, if is_silent { NO_OUTPUT } else { &text })
-            }
-            Block::Other { kind, text } => {
-                self.state.unknown += 1;
-                self.push(place, Document { kind: Kind::Unknown, tool: Some(kind.into_owned()), ..base.clone() }, &text)
-            }
-            Block::Media(kind) => {
-                self.push(place, Document { kind: Kind::Notice, ..base.clone() }, &format!("[{kind}]"))
-            }
-            Block::Text(text) | Block::Thinking(text) => self.push(place, base.clone(), &text),
-        }
-    }
-
-    fn tool_use(
-        &mut self,
-        place: Place,
-        event: &Event<'_>,
-        base: &Document,
-        id: &str,
-        name: &str,
-        input: &str,
-    ) -> bool {
-        self.state.tool_uses += 1;
-        self.state.tally.calls += 1;
-        let words = words::tool_words(input);
-        let cwd = event.cwd.as_deref().or(self.state.cwd.as_deref());
-        let mut files: Vec<String> = words.files.iter().take(FILES_KEPT).map(|file| normal_path(file, cwd)).collect();
-        if CHANGING.contains(&name) {
-            files.iter().for_each(|file| self.state.tally.changed(file));
-        }
-        if let Some(command) = words.command.as_ref().filter(|_| is_shell(name)) {
-            files.extend(touched(command, cwd).into_iter().map(|touch| touch.path));
-            files.dedup();
-            files.truncate(FILES_KEPT);
-        }
-        self.state.calls.push_back((id.to_string(), name.to_string(), files.clone()));
-        if self.state.calls.len() > CALLS_KEPT {
-            self.state.calls.pop_front();
-        }
-        let document = Document {
-            role: Role::Tool,
-            kind: Kind::ToolUse,
-            tool: Some(name.to_string()),
-            tool_use: Some(id.to_string()),
-            input: Some(words::fold_base64(input)).filter(|input| input.len() <= INPUT_KEPT).map(Cow::into_owned),
-            twin: words.prompt.as_deref().map(|prompt| twin(&base.session, prompt)),
-            files,
-            ..base.clone()
-        };
-        self.push(place, document, words::call_text(name, &words))
-    }
-
-    /// The tool and files of the call that is now answered.
-    fn answered(&mut self, id: &str) -> (Option<String>, Vec<String>) {
-        match self.state.calls.iter().rposition(|(call, ..)| call == id).and_then(|at| self.state.calls.remove(at)) {
-            Some((_, tool, files)) => (Some(tool), files),
-            None => (None, Vec::new()),
-        }
-    }
-
     fn system(&mut self, place: Place, event: &Event<'_>, subtype: Option<&str>, text: &str) {
         let text = words::strip_ansi(text);
         let (role, kind, words) = match (subtype, words::markup(&text)) {
@@ -533,35 +296,6 @@ impl<'s> Builder<'s> {
         };
         let tool = subtype.map(str::to_string);
         self.push(place, Document { role, kind, tool, ..self.base(event) }, &words);
-    }
-
-    /// A prompt that came through the queue, or stands in the history: often a copy, sometimes the only one.
-    fn queued(&mut self, place: Place, event: &Event<'_>, text: &str, origin: Option<&str>) {
-        let speaker = Speaker { origin, meta: false, compact: false };
-        let prompt = words::clean_prompt(text);
-        let (role, kind, words) = self.classify(event, &prompt, &speaker);
-        let is_history = self.kind == SourceKind::History;
-        let kind = match kind {
-            _ if is_history => Kind::History,
-            Kind::Prompt => Kind::Queued,
-            other => other,
-        };
-        let mut document = Document { role, kind, echo: true, ..self.base(event) };
-        if is_history {
-            document.session = event.session.as_ref().map(ToString::to_string).unwrap_or_default();
-            if self.forgotten.is_some_and(|forgotten| forgotten.contains(&document.session)) {
-                return;
-            }
-            document.project.clone_from(&document.cwd);
-        }
-        let print = twin(&document.session, &words);
-        document.twin = Some(print);
-        if document.kind == Kind::Queued && document.role == Role::Human && !words.trim().is_empty() {
-            self.state.tally.queued(print);
-        }
-        if !self.push(place, document, &words) {
-            self.pass(event, "queue/empty");
-        }
     }
 
     fn named(&mut self, by: TitleBy, text: &str) {
@@ -644,13 +378,6 @@ impl<'s> Builder<'s> {
     }
 }
 
-/// Where no record stands beside the answer, the lines that were read are numbered, and say which they are.
-fn trace_of_text(tool: Option<&str>, text: &str) -> Option<Trace> {
-    let (first, contents) = words::numbered(text).filter(|_| tool == Some("Read"))?;
-    let count = contents.split('\n').count() as u64;
-    Some(Trace { contents: Some(print_of(&contents)), lines: Some([first, count, 0]), ..Trace::default() })
-}
-
 /// Joins blocks of words that follow one another: they are one answer.
 fn joined(blocks: Vec<Block<'_>>) -> Vec<Block<'_>> {
     let mut joined: Vec<Block<'_>> = Vec::with_capacity(blocks.len().min(16));
@@ -665,21 +392,4 @@ fn joined(blocks: Vec<Block<'_>>) -> Vec<Block<'_>> {
         }
     }
     joined
-}
-
-/// What a user line says about who sent it.
-struct Speaker<'a> {
-    origin: Option<&'a str>,
-    meta: bool,
-    compact: bool,
-}
-
-/// Fingerprint of words said in a session, blind to white space at the ends.
-fn twin(session: &str, words: &str) -> u64 {
-    xxh3_64_with_seed(words.trim().as_bytes(), xxh3_64_with_seed(session.as_bytes(), 0))
-}
-
-/// The first line or so of a prompt.
-fn beginning(words: &str) -> String {
-    words.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(PROMPT_KEPT).collect()
 }

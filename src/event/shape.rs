@@ -9,7 +9,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Block, block_of};
+use super::Block;
+use super::body::block_of;
 
 /// A string, or nothing where the value is something else.
 #[derive(Clone, Debug, Default)]

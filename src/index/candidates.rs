@@ -25,10 +25,8 @@ const PART_CAP: usize = 4096;
 const TELLING: usize = 3;
 /// How much all of the words side by side count, so that the longest text that holds them is looked at again.
 const WORD_FOR_WORD: Score = 3.0;
-/// The documents that the words of a query may select in any index, however small it is...
-const SELECTED_LEAST: u64 = 4000;
-/// ...and one in how many of a large one.
-const SELECTED_SHARE: u64 = 50;
+/// How many documents the words of a query may select, however large the index is.
+const SELECTED: u64 = 6000;
 /// Words too common to be looked for on their own.
 const COMMON: [&str; 40] = [
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "had", "has", "have",
@@ -63,9 +61,9 @@ struct Sign {
 
 impl Reader {
     /// How many documents the plain words of a query may select. Where something else narrows them down, all of them.
-    pub(super) fn budget(&self, aim: Aim<'_>) -> u64 {
+    pub(super) fn budget(aim: Aim<'_>) -> u64 {
         let narrowed = !aim.filter.conditions.is_empty() || !aim.query.conditions.is_empty();
-        if narrowed { u64::MAX } else { SELECTED_LEAST.max(self.searcher.num_docs() / SELECTED_SHARE) }
+        if narrowed { u64::MAX } else { SELECTED }
     }
 
     /// What to look for, with plain words that select no more than so many documents, or the rarest of them if even
@@ -325,4 +323,26 @@ pub(super) fn phrase(field: Field, terms: &[String]) -> Box<dyn TantivyQuery> {
 
 fn boosted(query: Box<dyn TantivyQuery>, factor: Score) -> Box<dyn TantivyQuery> {
     Box::new(BoostQuery::new(query, factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rare_words_select_and_common_ones_rank() {
+        for (documents, budget, selecting) in [
+            (&[Some(3), Some(500), Some(20)][..], 100, &[3, 20][..]),
+            (&[Some(500), Some(300)], 100, &[300]),
+            (&[Some(0), Some(500), None], 100, &[0, 500]),
+            (&[Some(60), Some(50)], 100, &[50]),
+            (&[Some(60), Some(50)], u64::MAX, &[50, 60]),
+            (&[None], 100, &[]),
+        ] {
+            let sign = |documents: &Option<u64>| Sign { query: Box::new(EmptyQuery), documents: *documents };
+            let (chosen, rest) = divide(documents.iter().map(sign).collect(), budget);
+            assert_eq!(chosen.iter().filter_map(|sign| sign.documents).collect::<Vec<_>>(), selecting);
+            assert_eq!(chosen.len() + rest.len(), documents.len());
+        }
+    }
 }

@@ -3,7 +3,8 @@
 //! - After `meta.json` is renamed into place the folder is synced, before anything else happens. tantivy leaves
 //!   that out, and a power cut after a commit then loses the commit, or leaves an old `meta.json` whose segments
 //!   are already deleted.
-//! - Stored text is read with plain reads while merging. Mapped, every page of it would count as our memory.
+//! - Stored text, postings and positions are read with plain reads while merging, from front to back. Mapped, every
+//!   page of them would count as our memory.
 //! - Readers ask for tantivy's lock on `meta.json` with a deadline, and do without it where the folder is
 //!   read-only; tantivy would wait for ever, or fail.
 
@@ -24,6 +25,11 @@ use crate::fault::{self, Bug, Op};
 
 /// How long a reader waits for a writer that is just replacing `meta.json`.
 const META_LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// Files that a merge reads from front to back.
+const READ_IN_PIECES: [&str; 3] = ["store", "idx", "pos"];
+/// How much of such a file is read at a time.
+const PIECE: usize = 256 << 10;
 
 /// See the module's text.
 #[derive(Clone, Debug)]
@@ -108,7 +114,8 @@ impl SafeDirectory {
 impl Directory for SafeDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
         self.may_load(path)?;
-        if !(self.writes && path.extension().is_some_and(|extension| extension == "store")) {
+        let is_large = path.extension().is_some_and(|extension| READ_IN_PIECES.iter().any(|one| extension == *one));
+        if !(self.writes && is_large) {
             return self.inner.get_file_handle(path);
         }
         match PlainFile::open(&self.path.join(path)) {
@@ -181,18 +188,25 @@ impl Directory for SafeDirectory {
     }
 }
 
-/// A file that is read, not mapped.
+/// A file that is read, not mapped, a piece at a time.
 #[derive(Debug)]
 struct PlainFile {
-    file: Mutex<File>,
+    opened: Mutex<(File, Piece)>,
     length: usize,
+}
+
+/// What was read last: a merge asks for many small ranges, each behind the one before.
+#[derive(Debug)]
+struct Piece {
+    start: usize,
+    bytes: Arc<[u8]>,
 }
 
 impl PlainFile {
     fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
-        Ok(Self { file: Mutex::new(file), length })
+        Ok(Self { opened: Mutex::new((file, Piece { start: 0, bytes: Arc::new([]) })), length })
     }
 }
 
@@ -204,11 +218,20 @@ impl tantivy::HasLen for PlainFile {
 
 impl FileHandle for PlainFile {
     fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
-        let mut bytes = vec![0; range.len()];
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.seek(SeekFrom::Start(range.start as u64))?;
-        file.read_exact(&mut bytes)?;
-        Ok(OwnedBytes::new(bytes))
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let (file, piece) = &mut *opened;
+        if range.start < piece.start || range.end > piece.start + piece.bytes.len() {
+            let end = range.end.max(self.length.min(range.start + PIECE));
+            let mut bytes = vec![0; end - range.start];
+            file.seek(SeekFrom::Start(range.start as u64))?;
+            file.read_exact(&mut bytes)?;
+            if range.len() > PIECE {
+                return Ok(OwnedBytes::new(bytes));
+            }
+            *piece = Piece { start: range.start, bytes: bytes.into() };
+        }
+        let from = range.start - piece.start;
+        Ok(OwnedBytes::new(piece.bytes.clone()).slice(from..from + range.len()))
     }
 }
 

@@ -162,7 +162,7 @@ impl Reader {
         self.guarded(|| {
             let Search { query, filter, corrections, sort, strict, .. } = *search;
             let aim = Aim { query, filter, corrections, strict };
-            let budget = self.budget(aim);
+            let budget = Self::budget(aim);
             let mut matches = self.matches(aim, budget)?;
             if matches.is_empty() && budget < u64::MAX {
                 // The rare words may stand in nothing that is wanted.

@@ -4,8 +4,8 @@ use tantivy::SegmentMeta;
 use tantivy::index::SegmentId;
 use tantivy::indexer::{MergeCandidate, MergePolicy};
 
-/// The most documents one merge makes into a segment. While merging, the inputs are mapped and count as our memory.
-const MERGED_CAP: u32 = 120_000;
+/// The most documents one merge makes into a segment: their words and columns are in memory meanwhile.
+const MERGED_CAP: u32 = 300_000;
 /// A segment of which more than this share is deleted is rewritten.
 const DELETED_SHARE: f64 = 0.5;
 /// Sizes of segments that belong together, and how many of them are one too many.
@@ -38,14 +38,19 @@ impl MergePolicy for Tiers {
     }
 }
 
-/// What to merge at the end of a large run: as many small segments at a time as may become one.
+/// What to merge at the end of a large run: as many small segments at a time as may become one, in at least two merges,
+/// which run side by side.
 pub(super) fn bins(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
     let mut small: Vec<&SegmentMeta> = segments.iter().filter(|segment| segment.num_docs() <= MERGED_CAP / 2).collect();
     small.sort_by_key(|segment| (segment.num_docs(), segment.id()));
+    let all: u32 = small.iter().map(|segment| segment.num_docs()).sum();
+    let parts = all.div_ceil(MERGED_CAP).max(2);
+    // Segments of uneven size fill no bin to the brim.
+    let room = (all / parts + small.last().map_or(0, |largest| largest.num_docs())).min(MERGED_CAP);
     let mut bins: Vec<(u32, Vec<SegmentId>)> = Vec::new();
     for segment in small {
         match bins.last_mut() {
-            Some((size, bin)) if *size + segment.num_docs() <= MERGED_CAP => {
+            Some((size, bin)) if *size + segment.num_docs() <= room => {
                 *size += segment.num_docs();
                 bin.push(segment.id());
             }

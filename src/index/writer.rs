@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 use tantivy::directory::Directory as _;
@@ -25,6 +26,8 @@ use crate::fault::{self, Bug};
 
 /// Text that may wait to be taken up by the index.
 const IN_FLIGHT: usize = 16 << 20;
+/// After so much text, freed memory is given back.
+const TIDIED: usize = 64 << 20;
 /// Memory in which a thread of a large run gathers a segment.
 const HEAP_LARGE: usize = 56 << 20;
 /// The same for a run of a few lines; tantivy wants no less than 15 MB.
@@ -71,6 +74,8 @@ pub struct Writer {
     path: PathBuf,
     trouble: Trouble,
     size: RunSize,
+    /// Text added since memory was last given back, in bytes.
+    added: AtomicUsize,
 }
 
 /// tantivy's writer has no `Debug`.
@@ -125,6 +130,7 @@ impl Writer {
             path: path.to_path_buf(),
             trouble,
             size,
+            added: AtomicUsize::new(0),
         })
     }
 
@@ -140,9 +146,18 @@ impl Writer {
                 bytes = 0;
             }
             bytes += size;
+            self.tidy(size);
             batch.push(UserOperation::Add(self.fields.entry(key, document, self.budget.take(size))));
         }
         self.run(batch)
+    }
+
+    /// Gives freed memory back now and then. In a run of hours it would grow and grow.
+    fn tidy(&self, added: usize) {
+        if self.added.fetch_add(added, Ordering::Relaxed) > TIDIED {
+            self.added.store(0, Ordering::Relaxed);
+            memory::give_back();
+        }
     }
 
     /// Replaces what is known of a file, and the name it gives its session.

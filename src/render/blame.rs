@@ -150,11 +150,10 @@ impl Screen {
         }
         writeln!(out)?;
         let id = action.session.id.line();
+        let message = action.uuid.as_ref().map(|uuid| format!(" --around {}", uuid.line())).unwrap_or_default();
+        writeln!(out, "{DIM}read it:{DIM:#} unspool show {id}{message}")?;
         if action.session.gone {
-            return writeln!(
-                out,
-                "{DIM}its transcript is deleted; search it with:{DIM:#} unspool search --session {id} WORDS"
-            );
+            return writeln!(out, "{DIM}its transcript is deleted: it cannot be resumed{DIM:#}");
         }
         let folder = story.cwd.as_ref().map(Untrusted::line).unwrap_or_default();
         writeln!(out, "{DIM}go on there:{DIM:#} cd {} && claude --resume {id}", quoted(&folder))

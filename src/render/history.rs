@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::json::{self, SCHEMA};
 use super::text::{DIM, MODEL, PERSON, Screen, TITLE, TOOL, count, cut, pad};
@@ -11,6 +12,8 @@ use crate::event::Hunk;
 use crate::history::{Action, FileActions, Recovered, Uncertain, VersionInfo, What};
 use crate::untrusted::{Untrusted, for_terminal};
 
+/// How much of a prompt stands in a pipe; all of it is in the JSON.
+const PROMPT_WIDTH: usize = 200;
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 
@@ -71,7 +74,8 @@ fn action_line(action: &Action) -> ActionLine<'_> {
     }
 }
 
-/// Writes actions for a pipe: time, action, lines added and removed, tool, session, file, prompt, with tabs between.
+/// Writes actions for a pipe: time, action, lines added and removed, tool, session, file and the beginning of the
+/// prompt, with tabs between.
 pub fn actions_plain(out: &mut dyn Write, files: &[FileActions]) -> io::Result<()> {
     for action in files.iter().flat_map(|file| &file.actions) {
         let fields = [
@@ -82,7 +86,7 @@ pub fn actions_plain(out: &mut dyn Write, files: &[FileActions]) -> io::Result<(
             line_of(&action.tool),
             action.session.id.line(),
             action.path.line(),
-            line_of(&action.prompt),
+            cut(&line_of(&action.prompt), PROMPT_WIDTH),
         ];
         writeln!(out, "{}", fields.join("\t"))?;
     }
@@ -229,7 +233,10 @@ impl Screen {
                 writeln!(out)?;
             }
             let summary = summary_of(&file.actions);
-            writeln!(out, "{TITLE}{}{TITLE:#}  {DIM}{summary}{DIM:#}", self.shown(&file.path))?;
+            let path = self.shown(&file.path);
+            let fits = path.width() + 2 + summary.width() <= self.width;
+            let between = if fits { "  " } else { "\n  " };
+            writeln!(out, "{TITLE}{path}{TITLE:#}{between}{DIM}{summary}{DIM:#}")?;
             let mut before: Option<&Action> = None;
             for action in &file.actions {
                 let same_session = before.is_some_and(|before| before.session.id == action.session.id);

@@ -6,7 +6,9 @@ use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::json::timestamp;
-use super::text::{BAD, DIM, MARK, MODEL, PERSON, Screen, TITLE, TOOL, count, cut, cut_width, pad, thousands};
+use super::text::{
+    BAD, DIM, MARK, MODEL, PERSON, Screen, TITLE, TOOL, count, cut, cut_width, fitted, pad, thousands, wrapped,
+};
 use crate::document::{Kind, Role};
 use crate::search::{Around, Hit, Response, SessionHits, SessionInfo, Suggestion};
 use crate::untrusted::{Untrusted, for_terminal, one_line};
@@ -14,6 +16,8 @@ use crate::untrusted::{Untrusted, for_terminal, one_line};
 /// Columns for who speaks, and for when.
 const WHO_WIDTH: usize = 10;
 const WHEN_WIDTH: usize = 12;
+/// Columns that are kept for a title, however much else there is to say.
+const LEAST_TITLE: usize = 20;
 
 /// What is shown besides the hits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,12 +57,12 @@ impl Screen {
         }
         let hits = count(response.total_hits, "hit");
         let sessions = count(response.total_sessions, "session");
-        let more = response.next.map(|cursor| format!(" · next page: --cursor {cursor}")).unwrap_or_default();
-        let resume = response.sessions.first().filter(|first| !first.session.gone && !first.session.history_only);
-        let resume = resume.map(|first| format!(" · unspool resume {}", short(&first.session.id))).unwrap_or_default();
         let some = if response.incomplete { "at least " } else { "" };
-        let elapsed = extras.elapsed_ms;
-        writeln!(out, "{DIM}{some}{hits} in {sessions} ({elapsed:.0} ms){more}{resume}{DIM:#}")
+        let mut facts = vec![format!("{some}{hits} in {sessions} ({:.0} ms)", extras.elapsed_ms)];
+        facts.extend(response.next.map(|cursor| format!("next page: --cursor {cursor}")));
+        let first = response.sessions.first().filter(|first| !first.session.gone && !first.session.history_only);
+        facts.extend(first.map(|first| format!("unspool resume {}", short(&first.session.id))));
+        wrapped(&facts, self.width).iter().try_for_each(|line| writeln!(out, "{DIM}{line}{DIM:#}"))
     }
 
     pub(super) fn session_line(&self, out: &mut dyn Write, session: &SessionInfo) -> io::Result<()> {
@@ -71,10 +75,9 @@ impl Screen {
         } else if session.gone {
             facts.push("transcript deleted".to_string());
         }
-        facts.retain(|fact| !fact.is_empty());
-        let facts = facts.join(" · ");
+        let facts = fitted(facts, self.width.saturating_sub(LEAST_TITLE + 2));
         let title = if session.title.is_empty() { "(untitled)".to_string() } else { session.title.line() };
-        let room = self.width.saturating_sub(facts.width() + 3).max(20);
+        let room = self.width.saturating_sub(facts.width() + 2).max(LEAST_TITLE);
         writeln!(out, "{TITLE}{}{TITLE:#}  {DIM}{facts}{DIM:#}", cut(&title, room))
     }
 

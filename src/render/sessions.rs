@@ -7,7 +7,7 @@ use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::json::{SCHEMA, line, timestamp};
-use super::text::{Screen, bytes, count, cut, pad};
+use super::text::{Screen, bytes, count, cut, fitted, pad, wrapped};
 use crate::sessions::{Session, SubAgent};
 use crate::untrusted::Untrusted;
 
@@ -19,9 +19,8 @@ impl Screen {
     pub fn sessions(&self, out: &mut dyn Write, sessions: &[Session], tree: bool) -> io::Result<()> {
         for session in sessions {
             let id: String = session.id.line().chars().take(8).collect();
-            let mut place = vec![self.project(&session.project), cut(&session.branch.line(), 24)];
-            place.retain(|part| !part.is_empty());
-            let place = place.join(" · ");
+            let place = vec![self.project(&session.project), session.branch.line()];
+            let place = fitted(place, (self.width / 2).saturating_sub(4));
             let room = self.width.saturating_sub(id.len() + place.width() + 4).max(20);
             let title = cut(&named(session), room);
             writeln!(out, "{DIM}{id}{DIM:#}  {TITLE}{}{TITLE:#}  {DIM}{place}{DIM:#}", pad(&title, room))?;
@@ -115,21 +114,6 @@ pub(super) fn marks(session: &Session) -> Vec<String> {
     marks.extend(session.continues.as_ref().map(|before| format!("continues {}", id(before))));
     marks.extend(session.continued_in.as_ref().map(|after| format!("continued in {}", id(after))));
     marks
-}
-
-/// Facts with dots between, over as many lines as they take.
-fn wrapped(facts: &[String], width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for fact in facts {
-        match lines.last_mut().filter(|line| line.width() + 3 + fact.width() <= width) {
-            Some(line) => {
-                line.push_str(" · ");
-                line.push_str(fact);
-            }
-            None => lines.push(fact.clone()),
-        }
-    }
-    lines
 }
 
 /// A length of time in few letters.

@@ -226,6 +226,38 @@ pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width { text.to_string() } else { format!("{}…", cut_width(text, width.saturating_sub(1))) }
 }
 
+/// Facts with dots between in one line; where they are too wide, the widest gives way.
+pub(super) fn fitted(mut facts: Vec<String>, width: usize) -> String {
+    facts.retain(|fact| !fact.is_empty());
+    let total = |facts: &[String]| facts.iter().map(|fact| fact.width() + 3).sum::<usize>().saturating_sub(3);
+    while total(&facts) > width {
+        let excess = total(&facts) - width;
+        let Some(widest) = facts.iter_mut().max_by_key(|fact| fact.width()) else { break };
+        // Less than this tells nothing.
+        let room = widest.width().saturating_sub(excess).max(10);
+        if room >= widest.width() {
+            break;
+        }
+        *widest = cut(widest, room);
+    }
+    facts.join(" · ")
+}
+
+/// Facts with dots between, over as many lines as they take.
+pub(super) fn wrapped(facts: &[String], width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for fact in facts {
+        match lines.last_mut().filter(|line| line.width() + 3 + fact.width() <= width) {
+            Some(line) => {
+                line.push_str(" · ");
+                line.push_str(fact);
+            }
+            None => lines.push(fact.clone()),
+        }
+    }
+    lines
+}
+
 pub(super) fn cut_width(text: &str, width: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {
@@ -267,5 +299,24 @@ pub fn bytes(size: u64) -> String {
         1000..1_000_000 => format!("{:.1} kB", size as f64 / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} MB", size as f64 / 1e6),
         _ => format!("{:.2} GB", size as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_widest_fact_gives_way() {
+        for (facts, width, expected) in [
+            (&["shop", "main", "2 days ago"][..], 40, "shop · main · 2 days ago"),
+            (&["shop", "", "2 days ago"], 40, "shop · 2 days ago"),
+            (&["shop", "feature/a-very-long-name", "2 days ago"], 36, "shop · feature/a-very-… · 2 days ago"),
+            (&["a-project-with-a-name", "a-branch-with-a-name"], 23, "a-project… · a-branch-…"),
+            // What is short already is never cut, however little room there is.
+            (&["shop", "main"], 4, "shop · main"),
+        ] {
+            assert_eq!(fitted(facts.iter().map(ToString::to_string).collect(), width), expected);
+        }
     }
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::Tokens;
 
-/// The day on which the table was last compared with the price list of the API
-/// (platform.claude.com/docs/en/about-claude/pricing).
-pub const PRICES_OF: &str = "2026-11-16";
+/// The date of the newest copy of the API's price list (platform.claude.com/docs/en/about-claude/pricing) that the
+/// table was compared with.
+pub const PRICES_OF: &str = "2026-10-10";
 
 /// US dollars for a million tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,7 +82,7 @@ const TABLE: [(&str, Price); 24] = [
     ("claude-opus-4-1", Price::usual(15.0, 75.0)),
     ("claude-opus-4", Price::usual(15.0, 75.0)),
     ("claude-3-opus", Price::usual(15.0, 75.0)),
-    ("claude-sonnet-5-5", Price::usual(2.0, 10.0)),
+    ("claude-sonnet-5-5", Price::usual(2.0, 10.0).reading(0.1)),
     ("claude-sonnet-5", Price::usual(2.0, 10.0)),
     ("claude-sonnet-4-6", Price::usual(3.0, 15.0)),
     ("claude-sonnet-4-5", Price::usual(3.0, 15.0).long(200_000, 2.0, 1.5)),

@@ -664,9 +664,11 @@ fn d17_stdout_is_full_or_closed() {
         child.stderr.take().expect("piped").read_to_string(&mut said).expect("read");
         assert_eq!(child.wait().expect("ended").code(), Some(6), "{args:?}: {said}");
         assert!(said.contains("standard output"), "{args:?}: {said}");
-        // The Rust runtime puts /dev/null, open both ways, in the place of a closed stdout before we are asked. Python
-        // gives its children just that when they are to be silent, so the catalogue's exit code 2 cannot be told apart.
-        for silent in ["exec >&-", "exec >/dev/null", "exec 1<>/dev/null"] {
+        let closed = finish(after(&env, "exec >&-").args(args));
+        assert_eq!(closed.code, 2, "{args:?}: {}", closed.stderr);
+        assert!(closed.stderr.contains("standard output: it is closed"), "{args:?}: {}", closed.stderr);
+        // Open both ways is how Python silences its children, and what the runtime puts in the place of a closed one.
+        for silent in ["exec >/dev/null", "exec 1<>/dev/null"] {
             let ran = finish(after(&env, silent).args(args));
             assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{args:?} {silent}");
         }

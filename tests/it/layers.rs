@@ -47,13 +47,12 @@ fn root() -> &'static Path {
 fn sources(module: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let file = root().join(format!("{module}.rs"));
-    let folder = root().join(module);
-    if file.is_file() {
-        found.insert(file.display().to_string(), fs::read_to_string(&file).expect("read"));
-    }
-    if folder.is_dir() {
-        for entry in fs::read_dir(folder).expect("listed").map(|entry| entry.expect("entry").path()) {
-            found.insert(entry.display().to_string(), fs::read_to_string(&entry).expect("read"));
+    let mut waiting = vec![file, root().join(module)];
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            waiting.extend(fs::read_dir(path).expect("listed").map(|entry| entry.expect("entry").path()));
+        } else if path.is_file() {
+            found.insert(path.display().to_string(), fs::read_to_string(&path).expect("read"));
         }
     }
     assert!(!found.is_empty(), "no source of {module}");

@@ -142,6 +142,52 @@ fn found(env: &Env, args: &[&str]) -> String {
     found.join(" ")
 }
 
+/// Skills and reminders stand in every session: they are found only where nothing that was said will do.
+#[test]
+fn what_claude_code_put_in_is_found_where_nothing_else_holds_the_words() {
+    let env = Env::new();
+    let said = |number, text: &str| {
+        let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
+        Said { session: A, number, parent: 0, at, cwd, branch, agent: None, message: person(text) }
+    };
+    let put_in = |number, text: &str| {
+        let mut line: Value = serde_json::from_str(&said(number, text).line()).expect("JSON");
+        line["isMeta"] = json!(true);
+        format!("{line}\n")
+    };
+    let lines = [
+        said(1, "handle the heron first, errors later").line(),
+        said(2, "wade slowly").line(),
+        put_in(3, "Vague instructions: handle errors properly, wade slowly, mind the bittern"),
+    ];
+    env.write(format!("-home-u-x/{A}.jsonl"), lines.concat());
+    env.index();
+    for (query, expected) in [
+        ("handle errors properly", "a1 a3"),
+        ("wade slowly", "a2"),
+        ("handle", "a1"),
+        ("bittern", "a3"),
+        ("heron bittern", "a1"),
+    ] {
+        assert_eq!(found(&env, &[query]), expected, "{query}");
+    }
+    assert_eq!(found(&env, &["--meta", "wade slowly"]), "a2 a3");
+    assert_eq!(found(&env, &["--sort", "newest", "handle errors properly"]), "a1");
+}
+
+/// In order of time, the parts of an identifier are no hits.
+#[test]
+fn by_time_an_identifier_must_be_there_as_a_whole() {
+    let env = world();
+    assert_eq!(found(&env, &["--sort", "newest", "parseRetryAfter"]), found(&env, &["-F", "parseRetryAfter"]));
+}
+
+#[test]
+fn a_line_that_begins_with_a_dash_is_text() {
+    let env = world();
+    assert_eq!(found(&env, &["- kestrel tile"]), found(&env, &["kestrel tile"]));
+}
+
 #[test]
 fn filters_narrow_down_exactly() {
     let env = world();

@@ -10,7 +10,6 @@ mod settings;
 mod schedule;
 mod signals;
 mod watch;
-mod stream;
 
 use std::process::ExitCode;
 

@@ -54,20 +54,36 @@ pub(crate) fn print(color: Color, write: impl FnOnce(&mut dyn Write) -> io::Resu
     write_all(&rendered(color, write)?)
 }
 
-/// What would be printed, as bytes.
-pub(crate) fn rendered(color: Color, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<Vec<u8>> {
-    let choice = match color {
-        Color::Auto => anstream::AutoStream::choice(&io::stdout()),
+/// Whether to colour what goes to stdout, or to a pager that stands before it.
+pub(crate) fn choice(color: Color) -> anstream::ColorChoice {
+    match color {
+        Color::Auto => AutoStream::choice(&io::stdout()),
         Color::Always => anstream::ColorChoice::Always,
         Color::Never => anstream::ColorChoice::Never,
-    };
-    let mut buffer = AutoStream::new(Vec::new(), choice);
+    }
+}
+
+/// What would be printed, as bytes.
+pub(crate) fn rendered(color: Color, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<Vec<u8>> {
+    let mut buffer = AutoStream::new(Vec::new(), choice(color));
     write(&mut buffer).context("cannot write the answer")?;
     Ok(buffer.into_inner())
 }
 
+/// Fails where nothing can be said.
+pub(crate) fn expect_stdout() -> anyhow::Result<()> {
+    if !crate::signals::stdout_was_closed() {
+        return Ok(());
+    }
+    let closed = io::Error::other("it is closed");
+    Err(Error::io("write to", std::path::Path::new("standard output"), closed).into())
+}
+
 /// Writes bytes to stdout just as they are. A reader that has gone away is no failure.
 pub(crate) fn write_all(bytes: &[u8]) -> anyhow::Result<()> {
+    if !bytes.is_empty() {
+        expect_stdout()?;
+    }
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -1,9 +1,11 @@
-//! Long answers on a terminal go through the user's pager; everywhere else they are just printed.
+//! Long answers, written while they are made: to the user's pager if a person is looking, else to stdout.
 
-use std::io::{self, Write};
-use std::process::{Command, Stdio};
+use std::io::{self, BufWriter, Write};
+use std::process::{Child, Command, Stdio};
 
+use anstream::AutoStream;
 use anyhow::Context as _;
+use unspool::error::Error;
 
 use crate::config::Config;
 use crate::out;
@@ -11,38 +13,46 @@ use crate::out;
 /// What shows long answers unless the user says otherwise: stops only if the answer does not fit the screen.
 pub(crate) const DEFAULT: &str = "less -FRX";
 
-/// Writes to the pager if a person is looking, else as [`out::print`] does. A pager that is left early, or that
-/// cannot be started, is no failure.
+/// Writes to the pager, or to stdout. A reader that goes away early, or a pager that is not there, is no failure.
 pub(crate) fn print(config: &Config, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
-    let pager = &config.pager;
-    if !out::is_terminal() || pager.trim() == "cat" {
-        return out::print(config.color, write);
-    }
-    let text = out::rendered(config.color, write)?;
-    let Ok(mut child) = command(pager).stdin(Stdio::piped()).spawn() else {
-        return out::write_all(&text);
+    let mut child = if out::is_terminal() { start(&config.pager) } else { None };
+    let sink: Box<dyn Write> = match child.as_mut().and_then(|child| child.stdin.take()) {
+        Some(stdin) => Box::new(BufWriter::with_capacity(64 << 10, stdin)),
+        None => Box::new(BufWriter::with_capacity(64 << 10, io::stdout().lock())),
     };
-    // While the pager has the terminal, an interrupt is for it alone.
-    let _ = ctrlc::set_handler(|| {});
-    if let Some(mut stdin) = child.stdin.take() {
-        match stdin.write_all(&text) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                return Err(error).context("cannot write to the pager");
-            }
-            _ => {}
-        }
+    out::expect_stdout()?;
+    let mut stream = AutoStream::new(sink, out::choice(config.color));
+    let written = write(&mut stream).and_then(|()| stream.flush());
+    drop(stream);
+    if let Some(mut child) = child {
+        child.wait().context("the pager failed")?;
     }
-    // 127 is how a shell says that there is no such program.
-    match child.wait()?.code() {
-        Some(127) => out::write_all(&text),
-        _ => Ok(()),
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) if error.get_ref().is_some_and(|inner| inner.is::<Error>()) => Err(inner(error)),
+        Err(error) => Err(Error::io("write to", std::path::Path::new("standard output"), error).into()),
+        Ok(()) => Ok(()),
     }
 }
 
-/// The setting may hold options, so a shell reads it.
-fn command(pager: &str) -> Command {
+/// An error of our own that came up while writing, as it was.
+fn inner(error: io::Error) -> anyhow::Error {
+    match error.downcast::<Error>() {
+        Ok(ours) => ours.into(),
+        Err(error) => error.into(),
+    }
+}
+
+/// Starts the pager, unless none is wanted.
+fn start(pager: &str) -> Option<Child> {
+    if matches!(pager.trim(), "" | "cat") {
+        return None;
+    }
     let (shell, option) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
-    let mut command = Command::new(shell);
-    command.args([option, pager]);
-    command
+    // A shell reads it, as it may hold options; where there is no such program, what comes is just passed on.
+    let command = if cfg!(windows) { pager.to_string() } else { format!("{pager} || [ $? -ne 127 ] || cat") };
+    let child = Command::new(shell).args([option, &command]).stdin(Stdio::piped()).spawn().ok()?;
+    // While the pager has the terminal, an interrupt is for it alone.
+    let _ = ctrlc::set_handler(|| {});
+    Some(child)
 }

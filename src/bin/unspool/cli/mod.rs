@@ -211,6 +211,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn text_is_no_option() {
+        for (arg, expected) in [
+            ("-n", "-n"),
+            ("--json", "--json"),
+            ("- a line of a list", " - a line of a list"),
+            ("--since=2 days ago", "--since=2 days ago"),
+            ("-old = 1", " -old = 1"),
+            ("--old the=new", " --old the=new"),
+            ("plain words", "plain words"),
+        ] {
+            assert_eq!(plain(arg.into()), expected, "{arg}");
+        }
+    }
+
+    #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
     }

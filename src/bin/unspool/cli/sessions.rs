@@ -7,7 +7,7 @@ use unspool::sessions::{Order, sessions, sort};
 use super::filter::FilterArgs;
 use super::refresh;
 use crate::config::Config;
-use crate::{out, stream};
+use crate::{out, pager};
 
 /// List all sessions, the newest first
 ///
@@ -103,7 +103,7 @@ pub(crate) fn run(config: &Config, args: &SessionsArgs) -> anyhow::Result<u8> {
         return Ok(out::NOTHING);
     }
     let screen = config.screen();
-    stream::print(config, |out| {
+    pager::print(config, |out| {
         if args.json {
             render::json(out, &found)
         } else if args.csv {

@@ -15,7 +15,7 @@ use unspool::untrusted::Untrusted;
 
 use super::refresh;
 use crate::config::{self, Config};
-use crate::{out, stream};
+use crate::{out, pager};
 
 /// How many messages are shown before the one that was asked for.
 const BEFORE: usize = 10;
@@ -119,7 +119,7 @@ pub(crate) fn run(config: &Config, args: &ShowArgs) -> anyhow::Result<u8> {
     talk.marked = query.iter().flat_map(Query::terms).map(str::to_string).collect::<HashSet<_>>();
     let (before, after) = args.context.map_or((BEFORE, 0), |around| (around.max(1), around.max(1)));
     let scope = Scope { meta: args.meta, abandoned: args.branches, inner: args.agents, before, after };
-    stream::print(config, |out| {
+    pager::print(config, |out| {
         screen.session_head(out, &session)?;
         if conversation.file.is_none() {
             conversation.agents().try_for_each(|agent| talk.agent_line(out, &agent))?;

@@ -1,0 +1,272 @@
+//! What each type of line holds, from the fields of its record.
+
+use std::borrow::Cow;
+
+use super::shape::{Attachment, Entry, Progress, RawBlock, RawContent, RawUsage, Str};
+use super::{Block, Body, TitleBy, Usage, parse_entry};
+use crate::json::{self, Token, Walk};
+
+pub(super) fn body_of<'a>(entry: Entry<'a>, line: &'a str) -> Body<'a> {
+    let kind = entry.kind.0.clone().unwrap_or_default();
+    match kind.as_ref() {
+        "user" => user(entry),
+        "assistant" => assistant(entry),
+        "system" => system(entry),
+        "queue-operation" => queue_operation(&entry),
+        "attachment" => attachment(&entry),
+        "progress" => progress(&entry),
+        "custom-title" => title(TitleBy::User, entry.custom_title),
+        "ai-title" => title(TitleBy::Model, entry.ai_title),
+        "agent-name" => title(TitleBy::AgentName, entry.agent_name),
+        "last-prompt" => title(TitleBy::LastPrompt, entry.last_prompt),
+        "summary" => Body::Summary { text: entry.summary.0.unwrap_or_default(), leaf: entry.leaf.0 },
+        "pr-link" => link(&entry),
+        "frame-link" => frame_link(entry),
+        "file-history-snapshot" => Body::Snapshot { files: snapshot_files(entry.snapshot.0) },
+        "file-history-delta" => {
+            Body::Snapshot { files: entry.tracking_path.0.map(Cow::into_owned).into_iter().collect() }
+        }
+        "continued-in" => Body::Continued { session: entry.continued_in.0.unwrap_or_default() },
+        "relocated" => Body::Moved { cwd: entry.relocated_cwd.0.unwrap_or_default() },
+        "mode"
+        | "permission-mode"
+        | "bridge-session"
+        | "tag"
+        | "worktree-state"
+        | "fork-context-ref"
+        | "agent-color"
+        | "agent-setting"
+        | "content-replacement"
+        | "attribution-snapshot"
+        | "atis-latch"
+        | "tools-used"
+        | "history-suppression"
+        | "data-flow-records"
+        | "data-flow-incomplete" => Body::Silent(kind),
+        _ => Body::Unknown { text: unknown_text(line), kind },
+    }
+}
+
+fn user(entry: Entry<'_>) -> Body<'_> {
+    Body::User {
+        blocks: blocks_of(entry.message.content),
+        origin: entry.origin.kind.0,
+        meta: entry.meta.0,
+        compact: entry.compact.0,
+    }
+}
+
+fn assistant(entry: Entry<'_>) -> Body<'_> {
+    let message = entry.message;
+    let RawUsage { input, cache_write, cache_read, output, cache_creation, .. } = message.usage;
+    Body::Assistant {
+        blocks: blocks_of(message.content),
+        message: message.id.0,
+        model: message.model.0,
+        usage: Usage {
+            input: input.0,
+            cache_write: cache_write.0,
+            cache_hour: cache_creation.hour.0.min(cache_write.0),
+            cache_read: cache_read.0,
+            output: output.0,
+        },
+        error: entry.api_error.0,
+    }
+}
+
+fn system(entry: Entry<'_>) -> Body<'_> {
+    let text = entry.content.0.or(entry.blocks.0).map(text_of_value).unwrap_or_default();
+    if text.is_empty() {
+        let subtype = entry.subtype.0.unwrap_or_default();
+        return Body::Silent(Cow::Owned(format!("system/{subtype}")));
+    }
+    Body::System { subtype: entry.subtype.0, text }
+}
+
+fn queue_operation<'a>(entry: &Entry<'a>) -> Body<'a> {
+    let text = entry.content.0.map(text_of_value).unwrap_or_default();
+    if text.is_empty() {
+        let operation = entry.operation.0.as_deref().unwrap_or_default();
+        return Body::Silent(Cow::Owned(format!("queue-operation/{operation}")));
+    }
+    Body::Queued { text, origin: None }
+}
+
+/// Attachments that only tell the model about its surroundings: lists of tools, counters, reminders.
+const SILENT_ATTACHMENTS: [&str; 13] = [
+    "total_tokens_reminder",
+    "task_reminder",
+    "todo_reminder",
+    "deferred_tools_delta",
+    "skill_listing",
+    "mcp_instructions_delta",
+    "agent_listing_delta",
+    "command_permissions",
+    "date_change",
+    "auto_mode",
+    "companion_intro",
+    "hook_cancelled",
+    "ultrathink_effort",
+];
+
+fn attachment<'a>(entry: &Entry<'a>) -> Body<'a> {
+    let raw = entry.attachment.0.unwrap_or("{}");
+    let found: Attachment<'a> = serde_json::from_str(raw).unwrap_or_default();
+    let kind = found.kind.0.unwrap_or_default();
+    if SILENT_ATTACHMENTS.contains(&kind.as_ref()) {
+        return Body::Silent(Cow::Owned(format!("attachment/{kind}")));
+    }
+    if kind == "queued_command" {
+        let text = found.prompt.0.map(text_of_value).unwrap_or_default();
+        if found.mode.0.as_deref() == Some("bash") {
+            return Body::Queued { text: Cow::Owned(format!("<bash-input>{text}</bash-input>")), origin: None };
+        }
+        let origin = found.origin.kind.0.or(found.mode.0.filter(|mode| mode != "prompt"));
+        return Body::Queued { text, origin };
+    }
+    Body::Attachment {
+        text: words_of(raw, &["type", "toolUseID", "hookEvent"]),
+        kind,
+        file: found.filename.0.or(found.path.0),
+    }
+}
+
+fn progress<'a>(entry: &Entry<'a>) -> Body<'a> {
+    let found: Progress<'a> = entry.data.0.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
+    let kind = found.kind.0.unwrap_or_default();
+    match found.message.0.filter(|_| kind == "agent_progress").map(parse_entry) {
+        Some(Ok(event)) => Body::AgentMessage { agent: found.agent.0, event: Box::new(event) },
+        _ => Body::Silent(Cow::Owned(format!("progress/{kind}"))),
+    }
+}
+
+fn title(by: TitleBy, text: Str<'_>) -> Body<'_> {
+    Body::Title { by, text: text.0.unwrap_or_default() }
+}
+
+fn link<'a>(entry: &Entry<'a>) -> Body<'a> {
+    let repository = entry.pr_repository.0.as_deref().unwrap_or_default();
+    let text = format!("pull request #{} {repository}", entry.pr_number.0);
+    Body::Link { url: entry.pr_url.0.clone().unwrap_or_default(), text }
+}
+
+fn frame_link(entry: Entry<'_>) -> Body<'_> {
+    let title = entry.title.0.unwrap_or_default();
+    let text = format!("{title} {}", entry.path.0.unwrap_or_default());
+    Body::Link { url: entry.artifact_url.0.or(entry.url.0).unwrap_or_default(), text }
+}
+
+/// The keys of `trackedFileBackups`, which are the names of the files.
+fn snapshot_files(snapshot: Option<&str>) -> Vec<String> {
+    let mut depth = 0;
+    let mut inside = false;
+    let mut files = Vec::new();
+    for token in Walk::new(snapshot.unwrap_or_default()) {
+        match token {
+            Token::Open(_) => depth += 1,
+            Token::Close(_) => depth -= 1,
+            Token::Key(key) if depth == 1 => inside = key == "trackedFileBackups",
+            Token::Key(key) if depth == 2 && inside => files.push(key.into_owned()),
+            _ => {}
+        }
+    }
+    files
+}
+
+/// All words of a line of unknown type, without its ids and its envelope.
+fn unknown_text(line: &str) -> String {
+    words_of(
+        line,
+        &[
+            "type",
+            "uuid",
+            "parentUuid",
+            "sessionId",
+            "session_id",
+            "timestamp",
+            "cwd",
+            "version",
+            "gitBranch",
+            "userType",
+        ],
+    )
+}
+
+/// Every string of an object but those under the given keys and under keys that hold no words.
+pub(super) fn words_of(raw: &str, except: &[&str]) -> String {
+    let mut text = String::new();
+    let mut wanted = true;
+    for token in Walk::new(raw) {
+        match token {
+            Token::Key(key) => wanted = !except.contains(&key.as_ref()) && key != "signature" && key != "data",
+            Token::Text(value) if wanted && !value.is_empty() => {
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                text.push_str(&value);
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+fn blocks_of(content: RawContent<'_>) -> Vec<Block<'_>> {
+    match content {
+        RawContent::Nothing => Vec::new(),
+        RawContent::Text(text) => vec![Block::Text(text)],
+        RawContent::Blocks(blocks) => blocks,
+    }
+}
+
+pub(super) fn block_of(raw: RawBlock<'_>) -> Block<'_> {
+    let kind = raw.kind.0.unwrap_or_default();
+    match kind.as_ref() {
+        "text" => Block::Text(raw.text.0.unwrap_or_default()),
+        "thinking" => Block::Thinking(raw.thinking.0.unwrap_or_default()),
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => Block::ToolUse {
+            id: raw.id.0.unwrap_or_default(),
+            name: raw.name.0.unwrap_or_default(),
+            input: raw.input.0.unwrap_or("{}"),
+        },
+        _ if raw.tool_use_id.0.is_some() => Block::ToolResult {
+            id: raw.tool_use_id.0.unwrap_or_default(),
+            text: raw.content.0.map(text_of_value).unwrap_or_default(),
+            error: raw.is_error.0,
+        },
+        "image" | "document" | "redacted_thinking" => Block::Media(kind),
+        _ => {
+            let mut text = raw.text.0.map(Cow::into_owned).unwrap_or_default();
+            for part in [raw.from.0, raw.to.0, raw.content.0].into_iter().flatten().chain(raw.extra) {
+                text = format!("{text}\n{}", json::all_text(part));
+            }
+            Block::Other { kind, text: text.trim().to_string() }
+        }
+    }
+}
+
+/// The words of a value that is a string, or a list of blocks, or anything.
+fn text_of_value(raw: &str) -> Cow<'_, str> {
+    match raw.as_bytes().first() {
+        Some(b'"') => json::unescape(raw.get(1..raw.len() - 1).unwrap_or_default()),
+        Some(b'[') => Cow::Owned(text_of_blocks(raw)),
+        _ => Cow::Owned(json::all_text(raw)),
+    }
+}
+
+fn text_of_blocks(raw: &str) -> String {
+    let Ok(blocks) = serde_json::from_str::<Vec<RawBlock<'_>>>(raw) else {
+        return json::all_text(raw);
+    };
+    let mut parts: Vec<String> = Vec::new();
+    for block in blocks {
+        match (block.kind.0.as_deref(), block.text.0) {
+            (_, Some(text)) => parts.push(text.into_owned()),
+            (Some("tool_reference"), None) => parts.push(block.tool_name.0.unwrap_or_default().into_owned()),
+            (Some(kind @ ("image" | "document")), None) => parts.push(format!("[{kind}]")),
+            (Some(_), None) => parts.extend(block.content.0.map(json::all_text)),
+            (None, None) => return json::all_text(raw),
+        }
+    }
+    parts.join("\n")
+}
