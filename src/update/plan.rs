@@ -12,8 +12,8 @@ use crate::lines::Transcript;
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) source: Source,
-    /// What was read of it before.
-    pub(super) before: Option<Checkpoint>,
+    /// What was read of it before. Boxed: most files of a first run have none, and there may be a hundred thousand.
+    pub(super) before: Option<Box<Checkpoint>>,
     /// The name under which it was read before, if it has a new one.
     pub(super) moved_from: Option<FileKey>,
 }
@@ -61,7 +61,7 @@ impl Plan {
                 plan.unchanged += 1;
             } else {
                 let before = reader.checkpoint(FileKey::of(&source.path))?;
-                plan.work.push(Work { source: source.clone(), before, moved_from: None });
+                plan.work.push(Work { source: source.clone(), before: before.map(Box::new), moved_from: None });
             }
         }
         let mut vanished = vanished(reader, &known, scan)?;
@@ -83,7 +83,7 @@ impl Plan {
             if plan.forgotten.contains(&source.session) || before.is_as(source) {
                 plan.unchanged += 1;
             } else {
-                plan.work.push(Work { source: source.clone(), before: Some(before), moved_from: None });
+                plan.work.push(Work { source: source.clone(), before: Some(Box::new(before)), moved_from: None });
             }
         }
         Ok(Some(plan.ordered()))

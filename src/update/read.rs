@@ -65,7 +65,7 @@ impl Start {
                 before.state.project.is_some() || before.offset > EARLY || before.offset == transcript.stat.size;
             if ends.fingerprint() == (before.head, before.tail) && knows_project {
                 let how = if before.offset == transcript.stat.size { How::Touched } else { How::Grown };
-                return Ok(Self { how, checkpoint: before.clone(), ends });
+                return Ok(Self { how, checkpoint: Checkpoint::clone(before), ends });
             }
         }
         // The old documents go; make sure first that new ones can be had.

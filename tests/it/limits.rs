@@ -98,7 +98,7 @@ fn a16_line_of_a_gigabyte() {
     drop(file);
     let taken = index(&env, None);
     within_bounds("a line of 1 GB", &taken);
-    assert_eq!((taken.code, &taken.report["oversized"]), (Some(3), &1.into()), "{taken:?}");
+    assert_eq!((taken.code, &taken.report["oversized_lines"]), (Some(3), &1.into()), "{taken:?}");
     assert_eq!((env.count("before"), env.count("behind")), (1, 1));
     env.verify();
 }
