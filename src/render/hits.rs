@@ -66,16 +66,14 @@ impl Screen {
     }
 
     pub(super) fn session_line(&self, out: &mut dyn Write, session: &SessionInfo) -> io::Result<()> {
-        let mut facts = vec![self.project(&session.project)];
-        facts.push(session.branch.line());
-        facts.push(session.last.map(|last| self.age(last)).unwrap_or_default());
-        facts.push(short(&session.id));
+        let names = vec![self.project(&session.project), session.branch.line()];
+        let mut facts = vec![session.last.map(|last| self.age(last)).unwrap_or_default(), short(&session.id)];
         if session.history_only {
             facts.push("only its prompts are left".to_string());
         } else if session.gone {
             facts.push("transcript deleted".to_string());
         }
-        let facts = fitted(facts, self.width.saturating_sub(LEAST_TITLE + 2));
+        let facts = fitted(names, facts, self.width.saturating_sub(LEAST_TITLE + 2));
         let title = if session.title.is_empty() { "(untitled)".to_string() } else { session.title.line() };
         let room = self.width.saturating_sub(facts.width() + 2).max(LEAST_TITLE);
         writeln!(out, "{TITLE}{}{TITLE:#}  {DIM}{facts}{DIM:#}", cut(&title, room))

@@ -20,7 +20,7 @@ impl Screen {
         for session in sessions {
             let id: String = session.id.line().chars().take(8).collect();
             let place = vec![self.project(&session.project), session.branch.line()];
-            let place = fitted(place, (self.width / 2).saturating_sub(4));
+            let place = fitted(place, Vec::new(), (self.width / 2).saturating_sub(4));
             let room = self.width.saturating_sub(id.len() + place.width() + 4).max(20);
             let title = cut(&named(session), room);
             writeln!(out, "{DIM}{id}{DIM:#}  {TITLE}{}{TITLE:#}  {DIM}{place}{DIM:#}", pad(&title, room))?;

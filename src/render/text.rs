@@ -226,21 +226,25 @@ pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width { text.to_string() } else { format!("{}…", cut_width(text, width.saturating_sub(1))) }
 }
 
-/// Facts with dots between in one line; where they are too wide, the widest gives way.
-pub(super) fn fitted(mut facts: Vec<String>, width: usize) -> String {
+/// Facts with dots between in one line. Where they are too wide, the widest of the names, which come first, gives way;
+/// where that is not enough, the last of them is left out.
+pub(super) fn fitted(mut names: Vec<String>, mut facts: Vec<String>, width: usize) -> String {
+    names.retain(|name| !name.is_empty());
     facts.retain(|fact| !fact.is_empty());
-    let total = |facts: &[String]| facts.iter().map(|fact| fact.width() + 3).sum::<usize>().saturating_sub(3);
-    while total(&facts) > width {
-        let excess = total(&facts) - width;
-        let Some(widest) = facts.iter_mut().max_by_key(|fact| fact.width()) else { break };
+    let wide = |all: &[String]| all.iter().map(|one| one.width() + 3).sum::<usize>();
+    while wide(&names) + wide(&facts) > width + 3 {
+        let excess = wide(&names) + wide(&facts) - width - 3;
+        let Some(widest) = names.iter_mut().max_by_key(|name| name.width()) else { break };
         // Less than this tells nothing.
         let room = widest.width().saturating_sub(excess).max(10);
-        if room >= widest.width() {
-            break;
+        if room < widest.width() {
+            *widest = cut(widest, room);
+        } else {
+            names.pop();
         }
-        *widest = cut(widest, room);
     }
-    facts.join(" · ")
+    names.append(&mut facts);
+    names.join(" · ")
 }
 
 /// Facts with dots between, over as many lines as they take.
@@ -308,15 +312,16 @@ mod tests {
 
     #[test]
     fn the_widest_fact_gives_way() {
-        for (facts, width, expected) in [
-            (&["shop", "main", "2 days ago"][..], 40, "shop · main · 2 days ago"),
-            (&["shop", "", "2 days ago"], 40, "shop · 2 days ago"),
-            (&["shop", "feature/a-very-long-name", "2 days ago"], 36, "shop · feature/a-very-… · 2 days ago"),
-            (&["a-project-with-a-name", "a-branch-with-a-name"], 23, "a-project… · a-branch-…"),
-            // What is short already is never cut, however little room there is.
-            (&["shop", "main"], 4, "shop · main"),
+        for (names, facts, width, expected) in [
+            (&["shop", "main"][..], &["2 days ago"][..], 40, "shop · main · 2 days ago"),
+            (&["shop", ""], &["2 days ago"], 40, "shop · 2 days ago"),
+            (&["shop", "feature/a-very-long-name"], &["2 days ago"], 36, "shop · feature/a-very-… · 2 days ago"),
+            (&["a-project-with-a-name", "a-branch-with-a-name"], &[], 23, "a-project… · a-branch-…"),
+            (&["a-project-with-a-name", "a-branch-with-a-name"], &["deleted"], 24, "a-project… · deleted"),
+            (&["shop", "main"], &["2 days ago"], 4, "2 days ago"),
         ] {
-            assert_eq!(fitted(facts.iter().map(ToString::to_string).collect(), width), expected);
+            let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+            assert_eq!(fitted(owned(names), owned(facts), width), expected);
         }
     }
 }
