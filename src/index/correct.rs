@@ -8,7 +8,7 @@ use tantivy::query::FuzzyTermQuery;
 use super::reader::Reader;
 use crate::analysis;
 use crate::error::Result;
-use crate::query::{Query, names};
+use crate::query::{Node, Query, names};
 
 /// How many words may be meant by one.
 const MEANT: usize = 4;
@@ -52,6 +52,10 @@ impl Corrections {
 impl Reader {
     /// Looks for what is meant by the words of a query that the index does not have.
     pub fn corrections(&self, query: &Query) -> Result<Corrections> {
+        if query.needs.iter().any(|need| matches!(need, Node::Pattern(_))) {
+            // What is to be found letter by letter is meant as it is.
+            return Ok(Corrections::default());
+        }
         self.guarded(|| {
             let mut found = BTreeMap::new();
             let open = query.chunks.iter().filter(|chunk| !chunk.quoted);

@@ -182,6 +182,14 @@ fn by_time_an_identifier_must_be_there_as_a_whole() {
     assert_eq!(found(&env, &["--sort", "newest", "parseRetryAfter"]), found(&env, &["-F", "parseRetryAfter"]));
 }
 
+/// `etry` and `afte` are nowhere as words, and nobody meant `entry`.
+#[test]
+fn what_is_looked_for_letter_by_letter_is_not_corrected() {
+    let env = world();
+    let ran = env.run(&["search", "--no-refresh", "-F", "etryAfte"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
+}
+
 #[test]
 fn a_line_that_begins_with_a_dash_is_text() {
     let env = world();
