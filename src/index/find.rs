@@ -1,8 +1,8 @@
 //! From a [`Query`] to ranked hits.
 //!
-//! Candidates come from one disjunction over words, identifiers and phrases. The best of them are then looked at
-//! again: how much of the query do they hold, do they hold it word for word. That is answered from postings; only
-//! where a query is more than words are a few texts read, to see whether they hold it letter by letter.
+//! Candidates come from one disjunction over words and identifiers. The best of them are then looked at again: how
+//! much of the query do they hold, do they hold it word for word. That is answered from postings; only where a query is
+//! more than words are a few texts read, to see whether they hold it letter by letter.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -164,7 +164,8 @@ impl Reader {
             let aim = Aim { query, filter, corrections, strict };
             let budget = Self::budget(aim);
             let mut matches = self.matches(aim, budget)?;
-            if matches.is_empty() && budget < u64::MAX {
+            let is_wanted = |found: &Match| finds_meta(aim) || from_class(found.class).0 != Role::Meta;
+            if budget < u64::MAX && !matches.iter().any(is_wanted) {
                 // The rare words may stand in nothing that is wanted.
                 matches = self.matches(aim, u64::MAX)?;
             }
