@@ -5,6 +5,7 @@
 
 mod body;
 mod call;
+mod known;
 mod ladder;
 mod record;
 mod shape;

@@ -85,10 +85,19 @@ pub(crate) fn write_all(bytes: &[u8]) -> anyhow::Result<()> {
         expect_stdout()?;
     }
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Error::io("write to", std::path::Path::new("standard output"), error).into()),
+    ended(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+}
+
+/// What came of writing an answer. A reader that has gone away is no failure; an error of our own that came up while
+/// the answer was made stays what it is.
+pub(crate) fn ended(written: io::Result<()>) -> anyhow::Result<()> {
+    match written {
         Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(match error.downcast::<Error>() {
+            Ok(ours) => ours.into(),
+            Err(error) => Error::io("write to", std::path::Path::new("standard output"), error).into(),
+        }),
     }
 }
 

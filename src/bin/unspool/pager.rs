@@ -5,7 +5,6 @@ use std::process::{Child, Command, Stdio};
 
 use anstream::AutoStream;
 use anyhow::Context as _;
-use unspool::error::Error;
 
 use crate::config::Config;
 use crate::out;
@@ -27,20 +26,7 @@ pub(crate) fn print(config: &Config, write: impl FnOnce(&mut dyn Write) -> io::R
     if let Some(mut child) = child {
         child.wait().context("the pager failed")?;
     }
-    match written {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) if error.get_ref().is_some_and(|inner| inner.is::<Error>()) => Err(inner(error)),
-        Err(error) => Err(Error::io("write to", std::path::Path::new("standard output"), error).into()),
-        Ok(()) => Ok(()),
-    }
-}
-
-/// An error of our own that came up while writing, as it was.
-fn inner(error: io::Error) -> anyhow::Error {
-    match error.downcast::<Error>() {
-        Ok(ours) => ours.into(),
-        Err(error) => error.into(),
-    }
+    out::ended(written)
 }
 
 /// Starts the pager, unless none is wanted.
