@@ -70,15 +70,25 @@ fn signature(path: &Path) -> String {
     }
 }
 
-/// Asks the kernel who holds a lock on a file.
+/// Asks the kernel who holds a lock on a file. Some file systems (btrfs, overlay) show another device there than in
+/// `stat`, so the inode alone decides where no lock on the very device is listed.
 pub(super) fn holder_of(path: &Path) -> Option<String> {
-    let inode = crate::discover::stat_of(&fs_err::metadata(path).ok()?).ino;
+    let stat = crate::discover::stat_of(&fs_err::metadata(path).ok()?);
     let locks = fs_err::read_to_string("/proc/locks").ok()?;
     let fields = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let held = fields.filter(|fields| fields.get(1) == Some(&"FLOCK")).find(|fields| {
-        fields.get(5).and_then(|place| place.rsplit(':').next()).is_some_and(|number| number == inode.to_string())
+    let held = fields.filter(|fields| fields.get(1) == Some(&"FLOCK")).filter_map(|fields| {
+        let (device, inode) = fields.get(5)?.rsplit_once(':')?;
+        let ours = inode == stat.ino.to_string();
+        ours.then(|| (device == device_of(stat.dev), format!("pid {}", fields[4])))
     });
-    held.and_then(|fields| fields.get(4).map(|pid| format!("pid {pid}")))
+    held.max_by_key(|(same_device, _)| *same_device).map(|(_, pid)| pid)
+}
+
+/// A device as `/proc/locks` writes it.
+fn device_of(dev: u64) -> String {
+    let major = (dev >> 8) & 0xfff | (dev >> 32) & !0xfff;
+    let minor = dev & 0xff | (dev >> 12) & !0xff;
+    format!("{major:02x}:{minor:02x}")
 }
 
 fn busy(path: &Path) -> Error {

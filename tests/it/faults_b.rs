@@ -774,20 +774,21 @@ fn b19_a_folder_cannot_be_listed() {
 
 #[test]
 fn b23_the_lock_on_meta_json_is_held() {
-    let env = Env::new();
-    let id = session(1);
-    env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "bdreiundzwanzig"));
-    env.index();
-    let lock = index_folder(&env).join(".tantivy-meta.lock");
-    let held = File::options().write(true).create(true).truncate(false).open(&lock).expect("opened");
-    held.lock().expect("locked");
-    // All at once: each of them waits.
+    // All at once, since each of them waits; each in an index of its own, since a run that waits for this lock holds
+    // the lock of writers, and the next one would name that run.
     let commands = [&["search", "--no-refresh", "bdreiundzwanzig"][..], &["search", "bdreiundzwanzig"], &["index"]];
-    let start = |args: &&[&str]| {
-        env.command().args(*args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
-    };
-    let running: Vec<Child> = commands.iter().map(start).collect();
-    for (child, args) in running.into_iter().zip(commands) {
+    let started = commands.map(|args| {
+        let env = Env::new();
+        let id = session(1);
+        env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "bdreiundzwanzig"));
+        env.index();
+        let lock = index_folder(&env).join(".tantivy-meta.lock");
+        let held = File::options().write(true).create(true).truncate(false).open(&lock).expect("opened");
+        held.lock().expect("locked");
+        let child = env.command().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        (args, env, held, child)
+    });
+    for (args, env, held, child) in started {
         let ran = guarded(child);
         assert_eq!(ran.code, 5, "{args:?}: {} {}", ran.stdout, ran.stderr);
         assert!(
@@ -795,8 +796,8 @@ fn b23_the_lock_on_meta_json_is_held() {
             "{args:?} does not name us: {}",
             ran.stderr
         );
+        drop(held);
+        assert_eq!(env.count("bdreiundzwanzig"), 1);
+        env.heal();
     }
-    drop(held);
-    assert_eq!(env.count("bdreiundzwanzig"), 1);
-    env.heal();
 }
