@@ -50,6 +50,8 @@ pub enum Op<'a> {
 pub enum Bug {
     /// The folder is not synced after `meta.json` is put in place.
     NoFolderSync,
+    /// Files are not synced before `meta.json` names them.
+    NoFileSync,
     /// The writer does not clear away what a killed predecessor left.
     NoCleaning,
     /// Checkpoints are committed before the documents they speak of.
@@ -170,7 +172,14 @@ mod armed {
     }
 
     fn bug(name: &str) -> Option<Bug> {
-        let all = [Bug::NoFolderSync, Bug::NoCleaning, Bug::CheckpointFirst, Bug::StatAfterRead, Bug::StdLines];
+        let all = [
+            Bug::NoFolderSync,
+            Bug::NoFileSync,
+            Bug::NoCleaning,
+            Bug::CheckpointFirst,
+            Bug::StatAfterRead,
+            Bug::StdLines,
+        ];
         all.into_iter().find(|bug| format!("{bug:?}") == name)
     }
 

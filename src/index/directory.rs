@@ -1,8 +1,12 @@
 //! The folder of the index, made safe where tantivy's own is not.
 //!
-//! - After `meta.json` is renamed into place the folder is synced, before anything else happens. tantivy leaves
-//!   that out, and a power cut after a commit then loses the commit, or leaves an old `meta.json` whose segments
-//!   are already deleted.
+//! - There is one moment at which things are made to last: when `meta.json`, which names all else, is replaced. Just
+//!   before, all files written since and the folder are synced, side by side, which costs a file system little more
+//!   than one sync; just after, the folder is synced again. tantivy syncs each file by itself, and leaves out the
+//!   last step: a power cut after a commit then loses the commit, or leaves an old `meta.json` whose segments are
+//!   already deleted.
+//! - tantivy keeps a list of the files it may remove, and rewrites it for every file it makes. Here the list is what
+//!   stands in the folder, so it is never behind, torn or missing.
 //! - Stored text, postings and positions are read with plain reads while merging, from front to back. Mapped, every
 //!   page of them would count as our memory.
 //! - Readers ask for tantivy's lock on `meta.json` with a deadline, and do without it where the folder is
@@ -21,6 +25,7 @@ use tantivy::directory::{
     TerminatingWrite, WatchCallback, WatchHandle, WritePtr,
 };
 
+use super::disk;
 use crate::fault::{self, Bug, Op};
 
 /// How long a reader waits for a writer that is just replacing `meta.json`.
@@ -30,6 +35,12 @@ const META_LOCK_WAIT: Duration = Duration::from_secs(5);
 const READ_IN_PIECES: [&str; 3] = ["store", "idx", "pos"];
 /// How much of such a file is read at a time.
 const PIECE: usize = 256 << 10;
+/// How many files may wait to be synced; each of them is open.
+const UNSYNCED: usize = 16;
+/// The file that names all others.
+const META: &str = "meta.json";
+/// tantivy's list of the files it may remove.
+const LIST: &str = ".managed.json";
 
 /// See the module's text.
 #[derive(Clone, Debug)]
@@ -37,8 +48,12 @@ pub(super) struct SafeDirectory {
     inner: MmapDirectory,
     path: PathBuf,
     writes: bool,
+    unsynced: Unsynced,
     trouble: Trouble,
 }
+
+/// Files that are written, but not yet there for good.
+type Unsynced = Arc<Mutex<Vec<(PathBuf, File)>>>;
 
 /// The last thing the system said when a write failed. tantivy's threads keep it to themselves.
 #[derive(Clone, Debug, Default)]
@@ -60,28 +75,54 @@ impl Trouble {
 
 /// A file being written, whose failures are noted.
 struct Noting {
-    inner: WritePtr,
+    file: Option<File>,
     path: PathBuf,
+    unsynced: Unsynced,
     trouble: Trouble,
+}
+
+impl Noting {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        fault::point(Op::Write(&self.path, bytes))?;
+        self.file.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let mut unsynced = self.unsynced.lock().unwrap_or_else(PoisonError::into_inner);
+        unsynced.extend(self.file.take().map(|file| (self.path.clone(), file)));
+        if unsynced.len() < UNSYNCED { Ok(()) } else { sync_files(&std::mem::take(&mut *unsynced)) }
+    }
 }
 
 impl Write for Noting {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = fault::point(Op::Write(&self.path, bytes)).and_then(|()| self.inner.write_all(bytes));
-        self.trouble.note(written.map(|()| bytes.len()))
+        let written = self.put(bytes);
+        self.trouble.note(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.inner.flush();
-        self.trouble.note(flushed)
+        Ok(())
     }
 }
 
 impl TerminatingWrite for Noting {
-    fn terminate_ref(&mut self, token: AntiCallToken) -> io::Result<()> {
-        let ended = fault::point(Op::Sync(&self.path)).and_then(|()| self.inner.terminate_ref(token));
+    fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
+        let ended = self.end();
         self.trouble.note(ended)
     }
+}
+
+/// Makes files last, all at once: one by one, each would wait for a write of the file system's journal.
+fn sync_files(files: &[(PathBuf, File)]) -> io::Result<()> {
+    if fault::has(Bug::NoFileSync) {
+        return Ok(());
+    }
+    files.iter().try_for_each(|(path, _)| fault::point(Op::Sync(path)))?;
+    std::thread::scope(|scope| {
+        let syncs: Vec<_> = files.iter().map(|(_, file)| scope.spawn(|| file.sync_data())).collect();
+        syncs.into_iter().try_for_each(|sync| sync.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
+    })
 }
 
 impl SafeDirectory {
@@ -91,6 +132,7 @@ impl SafeDirectory {
             inner: MmapDirectory::open(path)?,
             path: path.to_path_buf(),
             writes: false,
+            unsynced: Unsynced::default(),
             trouble: Trouble::default(),
         })
     }
@@ -109,6 +151,34 @@ impl SafeDirectory {
     pub(super) fn for_writing(path: &Path) -> Result<Self, OpenDirectoryError> {
         Ok(Self { writes: true, ..Self::open(path)? })
     }
+
+    /// Replaces the file that names all others, once they are there for good.
+    fn publish(&self, data: &[u8]) -> io::Result<()> {
+        let unsynced = std::mem::take(&mut *self.unsynced.lock().unwrap_or_else(PoisonError::into_inner));
+        sync_files(&unsynced)?;
+        disk::sync_folder(&self.path)?;
+        self.put(Path::new(META), data)?;
+        if fault::has(Bug::NoFolderSync) { Ok(()) } else { disk::sync_folder(&self.path) }
+    }
+
+    fn put(&self, path: &Path, data: &[u8]) -> io::Result<()> {
+        fault::point(Op::Put(&self.path.join(path), data))?;
+        self.inner.atomic_write(path, data)
+    }
+}
+
+/// The files of segments in a folder.
+fn segment_files(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs_err::read_dir(folder)? {
+        names.extend(entry?.file_name().into_string().ok().filter(|name| is_segment_file(name)));
+    }
+    Ok(names)
+}
+
+/// tantivy names the files of a segment by 32 digits.
+fn is_segment_file(name: &str) -> bool {
+    name.split_once('.').is_some_and(|(id, _)| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 impl Directory for SafeDirectory {
@@ -139,34 +209,37 @@ impl Directory for SafeDirectory {
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
         let place = self.path.join(path);
-        let opened = fault::point(Op::Create(&place))
-            .map_err(|error| OpenWriteError::wrap_io_error(error, path.to_path_buf()))
-            .and_then(|()| self.inner.open_write(path));
-        if let Err(OpenWriteError::IoError { io_error, .. }) = &opened {
-            let _ = self.trouble.note(Err::<(), _>(io::Error::new(io_error.kind(), io_error.to_string())));
-        }
-        let file = Noting { inner: opened?, path: place, trouble: self.trouble.clone() };
-        Ok(io::BufWriter::with_capacity(64 << 10, Box::new(file)))
+        let opened = self.trouble.note(fault::point(Op::Create(&place)).and_then(|()| disk::create_file(&place)));
+        let file = opened.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => OpenWriteError::FileAlreadyExists(path.to_path_buf()),
+            _ => OpenWriteError::wrap_io_error(error, path.to_path_buf()),
+        })?;
+        let noting =
+            Noting { file: Some(file), path: place, unsynced: self.unsynced.clone(), trouble: self.trouble.clone() };
+        Ok(io::BufWriter::new(Box::new(noting)))
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
         self.may_load(path)?;
-        self.inner.atomic_read(path)
+        if path != Path::new(LIST) {
+            return self.inner.atomic_read(path);
+        }
+        let names = segment_files(&self.path);
+        let names = names.map_err(|error| OpenReadError::wrap_io_error(error, path.to_path_buf()))?;
+        Ok(serde_json::to_vec(&names).unwrap_or_default())
     }
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
-        let put = fault::point(Op::Put(&self.path.join(path), data));
-        let written = put.and_then(|()| self.inner.atomic_write(path, data));
-        self.trouble.note(written)?;
-        if path == Path::new("meta.json") && !fault::has(Bug::NoFolderSync) {
-            return self.sync_directory();
+        match path.to_str() {
+            Some(LIST) => Ok(()),
+            Some(META) => self.trouble.note(self.publish(data)),
+            _ => self.trouble.note(self.put(path, data)),
         }
-        Ok(())
     }
 
+    /// Nothing: whatever is to last is synced when `meta.json` is replaced.
     fn sync_directory(&self) -> io::Result<()> {
-        let synced = fault::point(Op::SyncFolder(&self.path)).and_then(|()| self.inner.sync_directory());
-        self.trouble.note(synced)
+        Ok(())
     }
 
     fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {

@@ -76,6 +76,15 @@ fn keep_private(_: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Makes a file that only its owner may look into. The caller has passed the point of it.
+pub(super) fn create_file(path: &Path) -> io::Result<std::fs::File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
 /// Makes the names in a folder last.
 pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     fault::point(Op::SyncFolder(path))?;

@@ -108,6 +108,11 @@ impl Store {
         Reader::open(&path).map(Some)
     }
 
+    /// What tells one state of the index from another: no two commits name the same files.
+    pub fn stamp(&self) -> Option<Vec<u8>> {
+        std::fs::read(self.directory().join("meta.json")).ok()
+    }
+
     /// Says who is writing the index just now, if anybody is.
     pub fn writer_at_work(&self) -> Option<String> {
         WriteLock::holder(&lock::lock_path(&self.data_dir, &self.roots_key))
@@ -213,27 +218,11 @@ impl Locked<'_> {
         Ok(())
     }
 
-    /// Makes way for a new index in the place of a damaged one. If only tantivy's list of files is damaged, the rest
-    /// is readable without it and stays until the new index is there; otherwise it is put aside.
+    /// Makes way for a new index in the place of a damaged one, keeping one generation of it.
     pub fn make_way(&self) -> Result<()> {
-        let path = self.store.directory();
-        let list = path.join(".managed.json");
-        let is_list = |bytes: &Vec<u8>| serde_json::from_slice::<Vec<String>>(bytes).is_ok();
-        if fs_err::read(&list).is_ok_and(|bytes| !is_list(&bytes)) {
-            disk::remove_file(&list).map_err(|error| Error::io("remove", &list, error))?;
-            if self.store.read().is_ok() {
-                return Ok(());
-            }
-        }
-        self.put_aside().map(|_| ())
-    }
-
-    /// Puts a damaged index aside, keeping one generation of it.
-    fn put_aside(&self) -> Result<PathBuf> {
         self.discard_aside()?;
         let aside = self.renamed(".damaged");
-        disk::rename(&self.store.directory(), &aside).map_err(|error| Error::io("put aside", &aside, error))?;
-        Ok(aside)
+        disk::rename(&self.store.directory(), &aside).map_err(|error| Error::io("put aside", &aside, error))
     }
 
     /// Older indexes for the same roots that can still be read: what the sources no longer hold is taken from them.

@@ -4,12 +4,10 @@
 //! error: after a failed commit tantivy may publish half of what was meant. There is one way to commit, which
 //! always writes the header, so that a run that was cut short can be told from one that ended well.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
-use tantivy::directory::Directory as _;
 use tantivy::indexer::{NoMergePolicy, UserOperation};
 use tantivy::{IndexWriter, Term};
 
@@ -91,7 +89,7 @@ impl Writer {
     /// Opens the index in a folder, making it if it is not there. The caller holds the lock.
     pub(super) fn open(path: &Path, size: RunSize) -> Result<Self> {
         let directory = SafeDirectory::for_writing(path).map_err(|error| tantivy_error(path, &error.into()))?;
-        sweep(path, &directory)?;
+        sweep(path)?;
         let trouble = directory.trouble();
         let index = create_or_open(path, directory)?;
         let metas = index.load_metas().map_err(|error| damage(path, &error))?;
@@ -252,31 +250,15 @@ impl Writer {
     }
 }
 
-/// Removes the temporary files of killed predecessors, which tantivy never collects, and lets it know of files that
-/// are not on its list: after a power cut the list may be older than the files, and a name in use cannot be given again.
-fn sweep(path: &Path, directory: &SafeDirectory) -> Result<()> {
+/// Removes the temporary files of killed predecessors, which tantivy never collects, and its list of files, which an
+/// older version of this program left.
+fn sweep(path: &Path) -> Result<()> {
     let entries = fs_err::read_dir(path).map_err(|error| Error::io("list", path, error))?;
-    let list = Path::new(".managed.json");
-    let read = directory.atomic_read(list).ok();
-    let known: Option<BTreeSet<String>> = read.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let mut unknown = Vec::new();
     for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name.len() == 10 && name.starts_with(".tmp") {
+        let name = entry.file_name();
+        if name.len() == 10 && name.as_encoded_bytes().starts_with(b".tmp") || name == ".managed.json" {
             let _ = super::disk::remove_file(&entry.path());
-        } else if is_segment_file(&name) && known.as_ref().is_some_and(|known| !known.contains(&name)) {
-            unknown.push(name);
         }
     }
-    if unknown.is_empty() {
-        return Ok(());
-    }
-    let all: BTreeSet<String> = known.into_iter().flatten().chain(unknown).collect();
-    let text = serde_json::to_vec(&all).unwrap_or_default();
-    directory.atomic_write(list, &text).map_err(|error| Error::io("write", path, error))
-}
-
-/// tantivy names the files of a segment by 32 digits.
-fn is_segment_file(name: &str) -> bool {
-    name.split_once('.').is_some_and(|(id, _)| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    Ok(())
 }

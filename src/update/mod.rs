@@ -120,16 +120,19 @@ pub fn update(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dy
         return Ok(report);
     }
     let scan = discover(roots);
-    if !options.rebuild
-        && let Ok(Some(plan)) = pending(store, &scan, roots, options)
+    let stamp = store.stamp();
+    let planned = pending(store, &scan, roots, options);
+    if let Ok(Some(plan)) = &planned
+        && !options.rebuild
         && plan.is_empty()
         && !plan.unclean
     {
-        return Ok(Report::of_scan(&scan, &plan));
+        return Ok(Report::of_scan(&scan, plan));
     }
     let locked = store.lock(options.wait)?;
     // Another run may have done it while we waited.
-    match pending(store, &scan, roots, options) {
+    let is_as_planned = stamp.is_some() && store.stamp() == stamp;
+    match if is_as_planned { planned } else { pending(store, &scan, roots, options) } {
         _ if options.rebuild => rebuild(&locked, &scan, options, watch, "asked for"),
         Err(error) if error.kind == ErrorKind::Damaged => {
             locked.make_way()?;
@@ -158,14 +161,16 @@ fn update_named(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &
         Ok(Some(reader)) => Plan::for_named(&reader, &scan, &options.only),
         _ => Ok(None),
     };
-    match planned()? {
-        None => return Ok(None),
-        Some(plan) if plan.is_empty() => return Ok(Some(Report::of_scan(&scan, &plan))),
-        Some(_) => {}
+    let stamp = store.stamp();
+    let Some(plan) = planned()? else { return Ok(None) };
+    if plan.is_empty() {
+        return Ok(Some(Report::of_scan(&scan, &plan)));
     }
     let locked = store.lock(options.wait)?;
     // Another run may have done it, or changed everything, while we waited.
-    let Some(plan) = planned()? else { return Ok(None) };
+    let is_as_planned = stamp.is_some() && store.stamp() == stamp;
+    let plan = if is_as_planned { Some(plan) } else { planned()? };
+    let Some(plan) = plan else { return Ok(None) };
     match run(&locked, &scan, &plan, false, options, watch) {
         Err(error) if error.kind == ErrorKind::Damaged => Ok(None),
         done => done.map(Some),

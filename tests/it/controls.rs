@@ -16,6 +16,11 @@ fn power_cuts_tell_a_missing_sync_of_the_folder() {
 }
 
 #[test]
+fn power_cuts_tell_a_missing_sync_of_files() {
+    tells("append", "NoFileSync", |scene| cut_power(scene, &effort()).map(|_| ()));
+}
+
+#[test]
 fn kills_tell_a_missing_cleaning() {
     tells("rewrite", "NoCleaning", Scene::is_not_wedged);
 }
