@@ -113,6 +113,12 @@ pub fn verify(reader: &Reader, deep: bool) -> Result<Verdict> {
             verdict.problems.extend(compare(&file, deep));
         }
     }
+    // Each checkpoint is an entry too.
+    let (known, all) = (verdict.documents + verdict.files as u64, reader.size().documents);
+    if known != all {
+        let reason = format!("holds {all} entries, but its files account for {known}; run `unspool index --rebuild`");
+        verdict.problems.push(Problem::with_path(reader.directory(), reason));
+    }
     if deep {
         reader.read_all()?;
     }

@@ -1,11 +1,17 @@
 //! The words of a message without the noise around them: pure functions from text to text.
 
 use std::borrow::Cow;
+use std::ops::{Range, RangeInclusive};
 
 use crate::json::{Token, Walk};
 
 /// Runs of base64 longer than this are pictures or archives, not words.
 const BASE64_RUN: usize = 1024;
+/// The same for base64 that is cut into lines, as in mails and keys. Keys and certificates are shorter, and worth
+/// keeping whole.
+const BASE64_LINES: usize = 8 << 10;
+/// How long such lines are.
+const BASE64_LINE: RangeInclusive<usize> = 60..=128;
 
 /// Keys of a tool's input that name a file or folder.
 const PATH_KEYS: [&str; 10] = [
@@ -230,34 +236,70 @@ fn after_number(line: &str) -> Option<&str> {
 
 /// Puts a note in place of every long run of base64.
 pub(super) fn fold_base64(text: &str) -> Cow<'_, str> {
-    if text.len() < BASE64_RUN {
-        return Cow::Borrowed(text);
-    }
+    let folded = fold_runs(text, BASE64_RUN, unbroken_run);
+    chain(folded, |text| fold_runs(text, BASE64_LINES, run_of_lines))
+}
+
+/// Puts a note in place of the runs that are long enough; `run_at` tells where the run around a place begins and ends.
+fn fold_runs(text: &str, least: usize, run_at: fn(&[u8], usize, usize) -> Range<usize>) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut kept = String::new();
     let mut copied = 0;
     // A long run covers one of every so many bytes, so only those need to be looked at first.
-    let mut probe = BASE64_RUN - 1;
+    let mut probe = least - 1;
     while probe < bytes.len() {
-        if !is_base64_byte(bytes[probe]) {
-            probe += BASE64_RUN;
-            continue;
+        let run = run_at(bytes, copied, probe);
+        if run.len() >= least && is_base64(&bytes[run.clone()]) {
+            kept.push_str(&text[copied..run.start]);
+            kept.push_str(&format!("[base64 {} bytes]", run.len()));
+            copied = run.end;
         }
-        let start =
-            bytes[copied..probe].iter().rposition(|byte| !is_base64_byte(*byte)).map_or(copied, |at| copied + at + 1);
-        let end = bytes[probe..].iter().position(|byte| !is_base64_byte(*byte)).map_or(bytes.len(), |at| probe + at);
-        if end - start >= BASE64_RUN && is_base64(&bytes[start..end]) {
-            kept.push_str(&text[copied..start]);
-            kept.push_str(&format!("[base64 {} bytes]", end - start));
-            copied = end;
-        }
-        probe = end + BASE64_RUN;
+        probe = run.end + least;
     }
     if copied == 0 {
         return Cow::Borrowed(text);
     }
     kept.push_str(&text[copied..]);
     Cow::Owned(kept)
+}
+
+/// The run of base64 around a place, without a break.
+fn unbroken_run(bytes: &[u8], from: usize, at: usize) -> Range<usize> {
+    if !is_base64_byte(bytes[at]) {
+        return at..at;
+    }
+    let start =
+        bytes[from..at].iter().rposition(|byte| !is_base64_byte(*byte)).map_or(from, |before| from + before + 1);
+    let end = bytes[at..].iter().position(|byte| !is_base64_byte(*byte)).map_or(bytes.len(), |behind| at + behind);
+    start..end
+}
+
+/// The lines of base64 around a place, all of one length, and the shorter one at their end.
+fn run_of_lines(bytes: &[u8], from: usize, at: usize) -> Range<usize> {
+    let nothing = at..at;
+    let near = from.max(at.saturating_sub(*BASE64_LINE.end() + 1));
+    let Some(start) = bytes[near..at].iter().rposition(|byte| *byte == b'\n').map(|before| near + before + 1) else {
+        return nothing;
+    };
+    let Some(length) = bytes[start..].iter().take(*BASE64_LINE.end() + 2).position(|byte| *byte == b'\n') else {
+        return nothing;
+    };
+    let is_line = |line: &[u8]| {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        BASE64_LINE.contains(&line.len()) && line.iter().copied().all(is_base64_byte)
+    };
+    if !is_line(&bytes[start..start + length]) {
+        return nothing;
+    }
+    let step = length + 1;
+    let is_full = |at: usize| {
+        bytes.get(at..at + step).is_some_and(|line| line.last() == Some(&b'\n') && is_line(&line[..length]))
+    };
+    let before = (1..).take_while(|count| start >= from + count * step && is_full(start - count * step)).count();
+    let behind = (0..).take_while(|count| is_full(start + count * step)).count();
+    let end = start + behind * step;
+    let rest = bytes[end..].iter().take(length).position(|byte| !is_base64_byte(*byte));
+    start - before * step..end + rest.unwrap_or_else(|| length.min(bytes.len() - end))
 }
 
 fn is_base64_byte(byte: u8) -> bool {
@@ -409,6 +451,43 @@ fn forward(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Base64 of a number of lines, each of a length.
+    fn lines_of_base64(count: usize, length: usize, end: &str) -> String {
+        let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let mut seed: u64 = 7;
+        let mut next = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            char::from(alphabet[(seed >> 58) as usize])
+        };
+        (0..count).map(|_| (0..length).map(|_| next()).collect::<String>() + end).collect()
+    }
+
+    #[test]
+    fn base64_in_lines_is_folded() {
+        for (count, length, end) in [(120, 76, "\n"), (200, 64, "\r\n"), (90, 128, "\n"), (9000, 60, "\n")] {
+            let run = lines_of_base64(count, length, end);
+            for rest in ["", "QUJD", "QUI="] {
+                let text = format!("before it\n{run}{rest}\nbehind é it");
+                let note = format!("before it\n[base64 {} bytes]\nbehind é it", run.len() + rest.len());
+                assert_eq!(fold_base64(&text), note, "{count} {length}");
+            }
+            let twice = format!("a\n{run}\n\nb\n{run}c d");
+            assert_eq!(fold_base64(&twice).matches("[base64").count(), 2, "{count} {length}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_base64_in_lines_stays() {
+        let key = lines_of_base64(30, 64, "\n");
+        let rule = format!("{}\n", "-".repeat(76)).repeat(200);
+        let hashes = lines_of_base64(300, 64, "\n").replace(|c: char| !c.is_ascii_hexdigit(), "0").to_lowercase();
+        let paths: String =
+            (0..300).map(|n| format!("src/{}/component_number-{n}/Button\n", "nested/".repeat(6 + n % 3))).collect();
+        for text in [key, rule, hashes, paths] {
+            assert_eq!(fold_base64(&text), text);
+        }
+    }
 
     #[test]
     fn results_lose_their_noise() {

@@ -322,6 +322,11 @@ impl Reader {
         payload.and_then(|payload| serde_json::from_str::<Header>(&payload).ok()).is_some_and(|header| !header.clean)
     }
 
+    /// Where the index is.
+    pub fn directory(&self) -> &Path {
+        &self.path
+    }
+
     /// How large the index is.
     pub fn size(&self) -> Size {
         let entries = fs_err::read_dir(&self.path).into_iter().flatten().flatten();

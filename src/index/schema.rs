@@ -32,7 +32,8 @@ pub(super) const FORMAT_VERSION: u32 = 1;
 /// 2. Files that shell commands change; traces of the contents that tools read and wrote.
 /// 3. What a session amounts to; sessions that run in the background.
 /// 4. That a command which changed a file ended well, also when it printed nothing.
-pub const PARSER_VERSION: u32 = 4;
+/// 5. Base64 that is cut into lines is no text.
+pub const PARSER_VERSION: u32 = 5;
 
 /// The kind under which checkpoints are kept; no document has it.
 pub(super) const CHECKPOINT_KIND: &str = "file";

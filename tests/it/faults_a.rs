@@ -700,6 +700,25 @@ fn a19_base64_in_any_place() {
 }
 
 #[test]
+fn a19_base64_in_lines() {
+    let env = around("");
+    let wrapped = |seed| {
+        let data = base64(1 << 20, seed);
+        let lines: Vec<&str> = (0..data.len()).step_by(76).map(|at| &data[at..data.len().min(at + 76)]).collect();
+        lines.join("\\n")
+    };
+    let lines = [
+        answer(10, "", &format!("place1\\n{}\\nbehind1", wrapped(1))),
+        format!("{{\"type\":\"user\",\"message\":{{\"content\":\"place2\\n{}\\nbehind2\"}}}}\n", wrapped(2)),
+    ];
+    index_grows_little(&env, &lines);
+    for word in ["place1", "behind1", "place2", "behind2"] {
+        assert_eq!(env.count(&format!("\"{word}\"")), 1, "{word}");
+    }
+    stays_sound(&env);
+}
+
+#[test]
 fn a20_long_tokens() {
     let env = around("");
     // Small letters only: not taken for base64, not cut into parts.

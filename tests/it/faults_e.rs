@@ -285,6 +285,8 @@ fn e9_checkpoint_missing() {
             writer.forget_checkpoint(checkpoint.key()).expect("forgotten");
         }
     });
+    let ran = env.run(&["verify"]);
+    assert!(ran.code != 0 && ran.stdout.contains("its files account for"), "{} {}", ran.stdout, ran.stderr);
     let report = env.index_json();
     assert_eq!(report["new"], NAMES.len() - GONE, "{report}");
     assert_same_hits(&env, &before);
