@@ -137,6 +137,14 @@ impl Reader {
         }
     }
 
+    /// What was read of a file that cannot be read again; of several that contradict each other, the one that knows
+    /// most.
+    pub fn last_checkpoint(&self, key: FileKey) -> Result<Option<Checkpoint>> {
+        let found = self.with_term(Term::from_field_text(self.fields.checkpoint, &key.text()))?;
+        let read = found.into_iter().filter_map(|address| self.checkpoint_at(address).ok());
+        Ok(read.max_by_key(|checkpoint| (checkpoint.offset, checkpoint.state.documents)))
+    }
+
     /// The checkpoints of all files, in order of their paths.
     pub fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
         let kind = self.schema.get_field("kind").unwrap_or(self.fields.kind);
@@ -205,12 +213,19 @@ impl Reader {
         Ok(found)
     }
 
-    /// The copies of a line in other files, if it has any; reads nothing if it stands in one place only.
-    pub fn copies(&self, uuid: &str) -> Result<Vec<Document>> {
-        let found = self.with_term(Term::from_field_bytes(self.fields.uuid, &schema::uuid_bytes(uuid)))?;
+    /// The copies of a line in other files, if it has any. Pieces of the line in its own file are told by the columns,
+    /// so nothing is read if it stands in one place only.
+    pub fn copies(&self, uuid: &str, at: FileKey) -> Result<Vec<Document>> {
+        let mut found = self.with_term(Term::from_field_bytes(self.fields.uuid, &schema::uuid_bytes(uuid)))?;
         if found.len() < 2 {
             return Ok(Vec::new());
         }
+        self.guarded(|| {
+            let sources = found.iter().map(|address| self.source_key(*address)).collect::<tantivy::Result<Vec<_>>>()?;
+            let mut elsewhere = sources.into_iter().map(|source| source != at);
+            found.retain(|_| elsewhere.next().unwrap_or(true));
+            Ok(())
+        })?;
         let documents = self.documents(&found)?;
         let is_copy = |document: &Document| [&document.uuid, &document.note].into_iter().flatten().any(|id| id == uuid);
         Ok(documents.into_iter().filter(is_copy).collect())

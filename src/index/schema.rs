@@ -23,7 +23,8 @@ use crate::error::{Error, ErrorKind, Result};
 /// The number of the index format; an older program refuses a newer index.
 ///
 /// 1. First format.
-pub(super) const FORMAT_VERSION: u32 = 1;
+/// 2. Ids of lines are found by their first bytes, and kept as bytes.
+pub(super) const FORMAT_VERSION: u32 = 2;
 
 /// The number of the reading: raised when the same transcript would give other documents. Files read by an older
 /// number are read again, a commit at a time, while search goes on.
@@ -60,7 +61,7 @@ pub(super) struct Fields {
     pub(super) source: Field,
     /// The file a checkpoint is about.
     pub(super) checkpoint: Field,
-    /// The line's own id.
+    /// The beginning of the line's own id.
     pub(super) uuid: Field,
     /// Documents of equal value are one hit: parts of a message, copies of a line.
     pub(super) group: Field,
@@ -303,7 +304,7 @@ impl Fields {
             put(self.path, Leaf::Text(file.clone()));
             suffixes(file).into_iter().for_each(|suffix| put(self.file, Leaf::Text(suffix)));
         }
-        put(self.meta, Leaf::Bytes(serde_json::to_vec(&document).unwrap_or_default()));
+        put(self.meta, Leaf::Bytes(packed(&mut document)));
         let text: Arc<str> = std::mem::take(&mut document.text).into();
         let raw = document
             .input
@@ -345,8 +346,7 @@ pub(super) fn title_term(key: FileKey) -> String {
 
 /// Reads a stored document back, by field names, so that it works on an index of an older shape too.
 pub(super) fn document_of(schema: &Schema, stored: &TantivyDocument) -> Result<Document> {
-    let document: Document =
-        serde_json::from_slice(stored_bytes(schema, stored, "meta")?).map_err(|error| damaged(&error))?;
+    let document = unpacked(stored_bytes(schema, stored, "meta")?)?;
     Ok(document.with_raw(String::from_utf8_lossy(stored_bytes(schema, stored, "raw")?).into_owned()))
 }
 
@@ -458,9 +458,59 @@ pub(super) fn uuid_group(uuid: &str) -> u64 {
     xxh3_64(uuid.as_bytes())
 }
 
-/// The bytes under which a line's id is found: a UUID takes 16, anything else is taken as it is.
+/// How much of a UUID is looked up; what is found is compared with all of it. The rest would only fill the list of
+/// terms: no two ids of a user begin alike.
+const UUID_BYTES: usize = 5;
+
+/// The bytes under which a line's id is found: the beginning of a UUID, anything else as it is.
 pub(super) fn uuid_bytes(uuid: &str) -> Vec<u8> {
-    hex_bytes(uuid).filter(|bytes| bytes.len() == 16).unwrap_or_else(|| capped(uuid).into_bytes())
+    let whole = hex_bytes(uuid).filter(|bytes| bytes.len() == 16);
+    whole.map_or_else(|| capped(uuid).into_bytes(), |bytes| bytes[..UUID_BYTES].to_vec())
+}
+
+/// All that is known of a document but its words. UUIDs are random, so as text they would take half as much again.
+fn packed(document: &mut Document) -> Vec<u8> {
+    let ids = [&document.uuid, &document.parent].map(|id| id.as_deref().and_then(uuid_from));
+    let uuid = document.uuid.take_if(|_| ids[0].is_some());
+    let parent = document.parent.take_if(|_| ids[1].is_some());
+    let mut bytes = vec![u8::from(uuid.is_some()) | u8::from(parent.is_some()) << 1];
+    ids.into_iter().flatten().for_each(|id| bytes.extend(id));
+    bytes.extend(serde_json::to_vec(document).unwrap_or_default());
+    document.uuid = uuid.or(document.uuid.take());
+    document.parent = parent.or(document.parent.take());
+    bytes
+}
+
+fn unpacked(bytes: &[u8]) -> Result<Document> {
+    let json = |bytes| serde_json::from_slice::<Document>(bytes).map_err(|error| damaged(&error));
+    // In the first format there was nothing in front of the JSON.
+    let Some((flags, mut rest)) = bytes.split_first().filter(|(first, _)| **first < 4) else { return json(bytes) };
+    let mut id = |flag| {
+        let (id, behind) = rest.split_first_chunk().filter(|_| flags & flag != 0)?;
+        rest = behind;
+        Some(uuid_text(id))
+    };
+    let (uuid, parent) = (id(1), id(2));
+    let document = json(rest)?;
+    Ok(Document { uuid: uuid.or(document.uuid.clone()), parent: parent.or(document.parent.clone()), ..document })
+}
+
+/// The bytes of a UUID that is written as they are.
+fn uuid_from(text: &str) -> Option<[u8; 16]> {
+    let bytes: [u8; 16] = hex_bytes(text)?.try_into().ok()?;
+    (uuid_text(&bytes) == text).then_some(bytes)
+}
+
+fn uuid_text(bytes: &[u8; 16]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(36);
+    for (at, byte) in bytes.iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.extend([byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)])));
+    }
+    text
 }
 
 /// Reads hexadecimal digits, dashes left out.
@@ -513,7 +563,37 @@ mod tests {
 
     #[test]
     fn ids_are_bytes() {
-        assert_eq!(uuid_bytes("00000000-0000-4000-8000-0000000000ff").len(), 16);
+        assert_eq!(uuid_bytes("0a1b2c3d-4e5f-4000-8000-0000000000ff"), [0x0a, 0x1b, 0x2c, 0x3d, 0x4e]);
+        assert_eq!(uuid_bytes("0A1B2C3D4E5F400080000000000000ff"), [0x0a, 0x1b, 0x2c, 0x3d, 0x4e]);
         assert_eq!(uuid_bytes("msg-7"), b"msg-7");
+    }
+
+    #[test]
+    fn what_is_packed_comes_back() {
+        let ids = [
+            "0a1b2c3d-4e5f-4000-8000-0000000000ff",
+            "0A1B2C3D-4E5F-4000-8000-0000000000FF",
+            "0a1b2c3d4e5f400080000000000000ff",
+            "00000000-0000-0000-0000-000000000000",
+            "msg-7",
+            "{",
+            "",
+        ];
+        let ids: Vec<Option<String>> = ids.into_iter().map(|id| Some(id.to_string())).chain([None]).collect();
+        for uuid in &ids {
+            for parent in &ids {
+                let document =
+                    Document { uuid: uuid.clone(), parent: parent.clone(), session: "s".into(), ..Document::default() };
+                let mut given = document.clone();
+                let bytes = packed(&mut given);
+                assert_eq!(format!("{given:?}"), format!("{document:?}"));
+                assert_eq!(format!("{:?}", unpacked(&bytes).expect("unpacked")), format!("{document:?}"));
+            }
+        }
+        let plain = serde_json::to_vec(&Document { uuid: Some("x".into()), ..Document::default() }).expect("JSON");
+        assert_eq!(unpacked(&plain).expect("unpacked").uuid.as_deref(), Some("x"));
+        for broken in [&b""[..], b"\x03", b"\x01short{}", b"\x02", b"\x7f{}"] {
+            assert!(unpacked(broken).is_err(), "{broken:?}");
+        }
     }
 }

@@ -58,7 +58,7 @@ impl<'a> View<'a> {
         let (path, gone) =
             file.as_ref().map_or((PathBuf::new(), true), |file| (file.path(), file.gone_since.is_some()));
         let agent_title = file.as_ref().and_then(|file| file.state.description.clone()).map(Untrusted::new);
-        let (also_in, earliest) = self.copies(&document)?;
+        let (also_in, earliest) = self.copies(key, &document)?;
         // Masked before it is cut: half a secret looks like none.
         let shown = if self.request.reveal { Cow::Borrowed(document.text.as_str()) } else { redact(&document.text) };
         let snippet = self.marks.snippet(&shown, SNIPPET_LENGTH);
@@ -90,12 +90,12 @@ impl<'a> View<'a> {
     }
 
     /// The other sessions that hold the same line, and the earliest time any of them gives it.
-    fn copies(&self, document: &Document) -> Result<(Vec<Untrusted>, Option<i64>)> {
+    fn copies(&self, key: FileKey, document: &Document) -> Result<(Vec<Untrusted>, Option<i64>)> {
         let mut sessions = Vec::new();
         let mut earliest = document.timestamp;
         let original = document.note.as_deref().filter(|_| document.kind != Kind::Title);
         for uuid in document.uuid.as_deref().into_iter().chain(original) {
-            for copy in self.reader.copies(uuid)? {
+            for copy in self.reader.copies(uuid, key)? {
                 earliest = earliest.into_iter().chain(copy.timestamp).min();
                 sessions.push(copy.session);
             }

@@ -152,7 +152,7 @@ fn vanished(reader: &Reader, known: &Known, scan: &Scan) -> Result<Vec<Checkpoin
     let here: HashSet<FileKey> = scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();
     let mut vanished = Vec::new();
     for key in known.present().filter(|key| !here.contains(key)) {
-        vanished.extend(reader.checkpoint(key)?);
+        vanished.extend(reader.last_checkpoint(key)?);
     }
     vanished.sort_by_key(Checkpoint::path);
     Ok(vanished)
