@@ -24,10 +24,17 @@ pub struct Snippet {
 #[derive(Debug, Default)]
 pub struct Marks<'q> {
     terms: HashMap<&'q str, usize>,
+    /// How long the terms are, a bit for each length: most words of a text need no closer look.
+    lengths: u64,
     prefixes: Vec<String>,
     /// Characters of scripts without blanks, where the index has pairs.
     singles: Vec<char>,
     patterns: Vec<&'q Pattern>,
+}
+
+/// The bit that stands for the length of a term; all long ones share one.
+fn bit_of_length(term: &str) -> u64 {
+    1 << term.len().min(63)
 }
 
 impl<'q> Marks<'q> {
@@ -44,8 +51,14 @@ impl<'q> Marks<'q> {
 
     /// Marks terms.
     pub fn of(wanted: impl Iterator<Item = &'q str>) -> Self {
-        let terms = wanted.enumerate().map(|(at, term)| (&term[..term.floor_char_boundary(TERM_CAP)], at)).collect();
-        Self { terms, ..Self::default() }
+        let terms: HashMap<&str, usize> =
+            wanted.enumerate().map(|(at, term)| (&term[..term.floor_char_boundary(TERM_CAP)], at)).collect();
+        let lengths = terms.keys().fold(0, |lengths, term| lengths | bit_of_length(term));
+        Self { terms, lengths, ..Self::default() }
+    }
+
+    fn term(&self, text: &str) -> Option<usize> {
+        if self.lengths & bit_of_length(text) == 0 { None } else { self.terms.get(text).copied() }
     }
 
     /// Picks the piece of at most about `length` bytes that holds most of what is marked.
@@ -64,7 +77,7 @@ impl<'q> Marks<'q> {
         if !self.terms.is_empty() || !self.prefixes.is_empty() {
             analyze(text, &mut |term| {
                 let begins = || self.prefixes.iter().position(|prefix| term.text.starts_with(prefix.as_str()));
-                let which = self.terms.get(term.text).copied().or_else(|| begins().map(|at| at + (1 << 20)));
+                let which = self.term(term.text).or_else(|| begins().map(|at| at + (1 << 20)));
                 matches.extend(which.map(|which| (term.from..term.to, which)));
             });
         }

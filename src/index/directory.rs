@@ -120,8 +120,14 @@ fn sync_files(files: &[(PathBuf, File)]) -> io::Result<()> {
     }
     files.iter().try_for_each(|(path, _)| fault::point(Op::Sync(path)))?;
     std::thread::scope(|scope| {
-        let syncs: Vec<_> = files.iter().map(|(_, file)| scope.spawn(|| file.sync_data())).collect();
-        syncs.into_iter().try_for_each(|sync| sync.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
+        let start =
+            |file| std::thread::Builder::new().spawn_scoped(scope, move || File::sync_data(file)).map_err(|_| file);
+        let started: Vec<_> = files.iter().map(|(_, file)| start(file)).collect();
+        started.into_iter().try_for_each(|sync| match sync {
+            Ok(thread) => thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())),
+            // No thread to be had: one after the other, then.
+            Err(file) => file.sync_data(),
+        })
     })
 }
 

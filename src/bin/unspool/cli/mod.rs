@@ -28,7 +28,7 @@ mod why;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use unspool::render::json;
 
@@ -122,7 +122,7 @@ enum Command {
 
 /// Parses the command line and runs the command.
 pub(crate) fn run() -> anyhow::Result<u8> {
-    let cli = match Cli::try_parse_from(with_search(std::env::args_os().map(plain).collect())) {
+    let cli = match parse(std::env::args_os().map(plain).collect()) {
         Ok(cli) => cli,
         Err(error) => return out::usage(&error),
     };
@@ -178,9 +178,16 @@ fn plain(arg: OsString) -> OsString {
     if text.starts_with('-') && blank.is_some() && !is_value { format!(" {text}").into() } else { arg }
 }
 
+/// Reads the arguments. The list of all commands is made once only: it takes longer than many a search.
+fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let mut command = Cli::command();
+    let args = with_search(&command, args);
+    let mut matches = command.try_get_matches_from_mut(args)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
 /// `unspool WORDS` is short for `unspool search WORDS`: puts the command in where none is named.
-fn with_search(mut args: Vec<OsString>) -> Vec<OsString> {
-    let command = Cli::command();
+fn with_search(command: &clap::Command, mut args: Vec<OsString>) -> Vec<OsString> {
     let takes_value = ["--root", "--index-dir", "--color"];
     let mut at = 1;
     while let Some(text) = args.get(at).map(|arg| arg.to_string_lossy().into_owned()) {
@@ -244,7 +251,7 @@ mod tests {
         ] {
             let split =
                 |text: &str| std::iter::once("unspool").chain(text.split(' ')).map(OsString::from).collect::<Vec<_>>();
-            assert_eq!(with_search(split(given)), split(expected));
+            assert_eq!(with_search(&Cli::command(), split(given)), split(expected));
         }
     }
 }
