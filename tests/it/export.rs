@@ -107,3 +107,95 @@ fn files_are_not_replaced_unasked() {
     assert!(ran.stderr.contains("is there already") && ran.stderr.contains("--force"), "{}", ran.stderr);
     assert_eq!(env.run(&["export", "--no-refresh", "--force", &session(1)]).code, 0);
 }
+
+/// What a page must not take for its own.
+const PAYLOADS: [&str; 12] = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "[a](javascript:alert(1))",
+    "![a](https://evil.example/x.png)",
+    "</pre></details><b onclick=alert(1)>",
+    "<base href=https://evil.example/>",
+    "<meta http-equiv=refresh content=0>",
+    "<svg/onload=alert(1)>",
+    "{{constructor.constructor('alert(1)')()}}",
+    "\"><a href=javascript:alert(1)>",
+    "' onmouseover='alert(1)",
+    "]]><!-- <style>*{background:url(//evil.example)}</style>",
+];
+
+/// The tags of a page with their attributes, each as it stands there.
+fn tags(html: &str) -> Vec<&str> {
+    let after_style = html.split_once("</style>").expect("a style").1;
+    after_style.split('<').skip(1).map(|tag| tag.split_once('>').expect("a tag ends").0).collect()
+}
+
+/// Every tag is one that a page of ours has, without an attribute that does something.
+fn is_inert(html: &str) {
+    const TAGS: &str = "!doctype a article b blockquote body br code dd del details div dl dt em footer g h1 h2 h3 h4 h5 h6 \
+        head header hr html i ins li line main nav ol p path pre rect s section small span strong summary svg table \
+        tbody td text th thead time title tr ul";
+    const ATTRIBUTES: &str = "class id open href rel lang title datetime start colspan d x y x1 x2 y1 y2 rx width height viewBox fill \
+        role aria-label text-anchor style";
+    for tag in tags(html) {
+        let mut words = tag.trim_start_matches('/').trim_end_matches('/').splitn(2, char::is_whitespace);
+        let name = words.next().unwrap_or_default();
+        assert!(TAGS.split_whitespace().any(|known| known == name), "a tag <{tag}>");
+        let mut rest = words.next().unwrap_or_default().trim();
+        while !rest.is_empty() {
+            let (attribute, behind) = rest.split_once('=').unwrap_or((rest, "\"\""));
+            assert!(ATTRIBUTES.split_whitespace().any(|known| known == attribute.trim()), "an attribute in <{tag}>");
+            let (value, behind) = behind.strip_prefix('"').and_then(|rest| rest.split_once('"')).expect("in quotes");
+            // A link is followed only by who clicks on it.
+            let leads_out = ["#", "https://", "http://"].iter().any(|start| value.starts_with(start));
+            assert!(attribute.trim() != "href" || leads_out, "a link in <{tag}>");
+            assert!(!value.contains("url("), "a load in <{tag}>");
+            rest = behind.trim();
+        }
+    }
+}
+
+#[test]
+fn f7_what_was_said_is_inert_in_a_page() {
+    let env = Env::new();
+    let id = session(1);
+    let mut lines = Vec::new();
+    for (number, payload) in (1..).zip(PAYLOADS) {
+        let line = |part: u32, role: &str, content: Value| {
+            serde_json::json!({
+                "parentUuid": null, "cwd": format!("/home/dana/{payload}"), "gitBranch": payload, "sessionId": id,
+                "type": role, "uuid": uuid(number * 10 + part), "timestamp": format!("2026-10-01T10:{number:02}:0{part}.000Z"),
+                "message": {"id": format!("m{number}{part}"), "role": role, "model": payload, "content": content,
+                    "usage": {"input_tokens": 1, "output_tokens": 1}},
+            })
+            .to_string()
+        };
+        let call = serde_json::json!([{"type": "tool_use", "id": format!("t{number}"), "name": payload,
+            "input": {"file_path": format!("/x/{payload}"), "command": payload, "content": payload}}]);
+        let edit = serde_json::json!([{"type": "tool_use", "id": format!("e{number}"), "name": "Edit",
+            "input": {"file_path": format!("/x/{payload}"), "old_string": "a", "new_string": payload}}]);
+        let result = |id: &str| serde_json::json!([{"type": "tool_result", "tool_use_id": format!("{id}{number}"), "content": payload}]);
+        lines.extend([
+            line(1, "user", payload.into()),
+            line(2, "assistant", serde_json::json!([{"type": "text", "text": format!("# {payload}\n\n- {payload}\n\n```{payload}\n{payload}\n```\n\n|a|b|\n|-|-|\n|{payload}|{payload}|\n")}])),
+            line(3, "assistant", serde_json::json!([{"type": "thinking", "thinking": payload}])),
+            line(4, "assistant", call),
+            line(5, "user", result("t")),
+            line(6, "assistant", edit),
+            line(7, "user", result("e")),
+            serde_json::json!({"type": "custom-title", "customTitle": payload, "sessionId": id}).to_string(),
+            serde_json::json!({"type": "pr-link", "prUrl": payload, "prNumber": 1, "prRepository": payload, "sessionId": id}).to_string(),
+        ]);
+    }
+    env.write(format!("-home-dana-x/{id}.jsonl"), lines.join("\n") + "\n");
+    assert!(matches!(env.run(&["index"]).code, 0 | 3));
+    for tools in ["full", "calls", "none"] {
+        let page = exported(&env, &["-f", "html", "--tools", tools, "--reveal"]);
+        is_inert(&page);
+        assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "what was said is shown");
+    }
+    let page = env.path().join("page.html");
+    let ran = env.run(&["stats", "--no-refresh", "--html", "-o", page.to_str().expect("UTF-8")]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    is_inert(&std::fs::read_to_string(page).expect("written"));
+}
