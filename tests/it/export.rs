@@ -136,7 +136,7 @@ fn is_inert(html: &str) {
         head header hr html i ins li line main nav ol p path pre rect s section small span strong summary svg table \
         tbody td text th thead time title tr ul";
     const ATTRIBUTES: &str = "class id open href rel lang title datetime start colspan d x y x1 x2 y1 y2 rx width height viewBox fill \
-        role aria-label text-anchor style";
+        role aria-label aria-hidden text-anchor preserveAspectRatio style";
     for tag in tags(html) {
         let mut words = tag.trim_start_matches('/').trim_end_matches('/').splitn(2, char::is_whitespace);
         let name = words.next().unwrap_or_default();
@@ -198,4 +198,14 @@ fn f7_what_was_said_is_inert_in_a_page() {
     let ran = env.run(&["stats", "--no-refresh", "--html", "-o", page.to_str().expect("UTF-8")]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     is_inert(&std::fs::read_to_string(page).expect("written"));
+}
+
+/// The check itself can fail.
+#[test]
+fn f7_a_page_that_does_something_is_told() {
+    for payload in ["<script>", "<b onclick=\"x\">", "<a href=\"javascript:x\">", "<p style=\"background:url(x)\">"] {
+        let page = format!("<style></style><p>{payload}</p>");
+        assert!(std::panic::catch_unwind(|| is_inert(&page)).is_err(), "{payload}");
+    }
+    is_inert("<style></style><p class=\"x\">&lt;script&gt;</p>");
 }
