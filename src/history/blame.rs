@@ -80,7 +80,7 @@ pub struct Story {
 /// Says who wrote each line of a file, whose contents on disk are given.
 pub fn blame(reader: &Reader, request: &Request, contents: &str) -> Result<Option<Blame>> {
     let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
-    let mut view = View::new(reader);
+    let mut view = View::new(reader, request.reveal);
     let mut places: Vec<Option<usize>> = vec![None; replayed.timeline.steps.len()];
     let mut blame = Blame { path: replayed.path.as_str().into(), lines: Vec::new(), actions: Vec::new() };
     for line in replayed.lines_on_disk(contents) {
@@ -106,7 +106,7 @@ pub fn why(reader: &Reader, request: &Request, contents: &str, number: usize) ->
     let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
     let lines = replayed.lines_on_disk(contents);
     let Some(line) = number.checked_sub(1).and_then(|at| lines.get(at)) else { return Ok(None) };
-    let mut view = View::new(reader);
+    let mut view = View::new(reader, request.reveal);
     let mut story = Story {
         path: replayed.path.as_str().into(),
         number,
@@ -126,20 +126,21 @@ pub fn why(reader: &Reader, request: &Request, contents: &str, number: usize) ->
         let spoken = |kind| matches!(kind, Kind::Text | Kind::Thinking);
         let before = near.iter().rfind(|document| spoken(document.kind) && document.line <= deal.0.call.line);
         let after = near.iter().find(|document| spoken(document.kind) && document.line > deal.0.call.line);
-        story.said = before.into_iter().chain(after).map(|document| document.text.as_str().into()).collect();
+        story.said = before.into_iter().chain(after).map(|document| view.shown(&document.text)).collect();
     }
     let (mut step, mut line) = (step, line.clone());
     while story.earlier.len() < EARLIER {
         let Some((before, after, at)) = replayed.around(step, &line) else { break };
         if story.change.is_empty() {
-            story.change = hunk_at(&before, &after, at).into_iter().collect();
+            story.change = view.shown_change(hunk_at(&before, &after, at).into_iter().collect());
         }
         let Some(old) = predecessor(&before, &after, at) else { break };
         let action = match old.by {
             By::Step(step) => action_of(&mut view, &replayed, step)?,
             _ => None,
         };
-        story.earlier.push((old.text.as_deref().unwrap_or_default().into(), replayed.writer(old.by), action));
+        let text = view.shown(old.text.as_deref().unwrap_or_default());
+        story.earlier.push((text, replayed.writer(old.by), action));
         let By::Step(next) = old.by else { break };
         (step, line) = (next, old);
     }

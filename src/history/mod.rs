@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::event::{Call, Hunk};
 use crate::index::{FileKey, Reader, Said};
 use crate::query::Filter;
+use crate::redact::{redact, redact_lines};
 use crate::search::{Lookup, SessionInfo};
 use crate::untrusted::Untrusted;
 pub use blame::{Blame, Story, Writer, blame, why};
@@ -42,6 +43,8 @@ pub struct Request {
     pub diff: bool,
     /// Of which sessions, projects and times; who runs the command is not left out.
     pub filter: Filter,
+    /// Whether secrets are shown in what was said and changed. What is recovered is never masked.
+    pub reveal: bool,
 }
 
 /// Which actions are wanted, besides changes.
@@ -147,7 +150,7 @@ pub struct Action {
 
 /// Lists what was done with the files that are meant; the file of the newest action first.
 pub fn file(reader: &Reader, request: &Request) -> Result<Vec<FileActions>> {
-    let mut view = View::new(reader);
+    let mut view = View::new(reader, request.reveal);
     for wanted in readings(&request.path, &request.here) {
         let found = view.list(&wanted, request)?;
         if !found.is_empty() {
@@ -177,11 +180,29 @@ struct View<'r> {
     reader: &'r Reader,
     known: Lookup<'r>,
     said: HashMap<FileKey, Vec<Said>>,
+    reveal: bool,
 }
 
 impl<'r> View<'r> {
-    fn new(reader: &'r Reader) -> Self {
-        Self { reader, known: Lookup::new(reader), said: HashMap::new() }
+    fn new(reader: &'r Reader, reveal: bool) -> Self {
+        Self { reader, known: Lookup::new(reader), said: HashMap::new(), reveal }
+    }
+
+    /// What was said, fit to be shown.
+    fn shown(&self, text: &str) -> Untrusted {
+        if self.reveal { text.into() } else { Untrusted::new(redact(text)) }
+    }
+
+    /// A change, fit to be shown.
+    fn shown_change(&self, mut hunks: Vec<Hunk>) -> Vec<Hunk> {
+        for hunk in hunks.iter_mut().filter(|_| !self.reveal) {
+            let clean = redact_lines(hunk.lines.iter().map(|line| behind_sign(line)));
+            for (line, clean) in hunk.lines.iter_mut().zip(clean) {
+                line.truncate(line.len() - behind_sign(line).len());
+                line.push_str(&clean);
+            }
+        }
+        hunks
     }
 
     fn list(&mut self, wanted: &Wanted, request: &Request) -> Result<Vec<FileActions>> {
@@ -206,7 +227,7 @@ impl<'r> View<'r> {
                 let deal = &deals[share.deal];
                 let mut action = self.action(deal, share)?;
                 if request.diff {
-                    action.change = changes::change(&mut gather, deal, share)?;
+                    action.change = self.shown_change(changes::change(&mut gather, deal, share)?);
                 }
                 actions.push(action);
             }
@@ -237,7 +258,7 @@ impl<'r> View<'r> {
             time: deal.time(),
             added,
             removed,
-            prompt: prompt.map(|prompt| Untrusted::new(prompt.trim())),
+            prompt: prompt.map(|prompt| self.shown(prompt.trim())),
             change: Vec::new(),
             inferred: share.inferred,
             unconfirmed: deal.happened().is_none(),
@@ -267,6 +288,11 @@ impl<'r> View<'r> {
         let said = self.said.get(&file).map(Vec::as_slice).unwrap_or_default();
         Ok(self.reader.prompt_before(said, time, line)?.map(|prompt| prompt.text))
     }
+}
+
+/// A line of a patch without the sign in front.
+fn behind_sign(line: &str) -> &str {
+    line.get(1..).unwrap_or_default()
 }
 
 fn is_prompt(kind: Kind) -> bool {

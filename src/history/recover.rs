@@ -115,7 +115,7 @@ pub fn recover(reader: &Reader, request: &Request, moment: &Moment) -> Result<Op
 /// Lists all versions of a file, the newest first.
 pub fn versions(reader: &Reader, request: &Request) -> Result<Option<(Untrusted, Vec<VersionInfo>)>> {
     let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
-    let mut view = View::new(reader);
+    let mut view = View::new(reader, request.reveal);
     let mut listed = Vec::new();
     for (at, version) in replayed.versions.iter().enumerate().rev() {
         let step = &replayed.timeline.steps[version.step];

@@ -1,8 +1,8 @@
 //! The folder of the index, made safe where tantivy's own is not.
 //!
 //! - There is one moment at which things are made to last: when `meta.json`, which names all else, is replaced. Just
-//!   before, all files written since and the folder are synced, side by side, which costs a file system little more
-//!   than one sync; just after, the folder is synced again. tantivy syncs each file by itself, and leaves out the
+//!   before, all files written since and the folder are synced, together, which costs a file system little more than
+//!   one sync; just after, the folder is synced again. tantivy syncs each file by itself, and leaves out the
 //!   last step: a power cut after a commit then loses the commit, or leaves an old `meta.json` whose segments are
 //!   already deleted.
 //! - tantivy keeps a list of the files it may remove, and rewrites it for every file it makes. Here the list is what
@@ -35,8 +35,8 @@ const META_LOCK_WAIT: Duration = Duration::from_secs(5);
 const READ_IN_PIECES: [&str; 3] = ["store", "idx", "pos"];
 /// How much of such a file is read at a time.
 const PIECE: usize = 256 << 10;
-/// How many files may wait to be synced; each of them is open.
-const UNSYNCED: usize = 16;
+/// How many files may wait to be synced; each of them is open. Few in a debug build, so that the tests see it happen.
+const UNSYNCED: usize = if cfg!(debug_assertions) { 4 } else { 16 };
 /// The file that names all others.
 const META: &str = "meta.json";
 /// tantivy's list of the files it may remove.
@@ -118,17 +118,8 @@ fn sync_files(files: &[(PathBuf, File)]) -> io::Result<()> {
     if fault::has(Bug::NoFileSync) {
         return Ok(());
     }
-    files.iter().try_for_each(|(path, _)| fault::point(Op::Sync(path)))?;
-    std::thread::scope(|scope| {
-        let start =
-            |file| std::thread::Builder::new().spawn_scoped(scope, move || File::sync_data(file)).map_err(|_| file);
-        let started: Vec<_> = files.iter().map(|(_, file)| start(file)).collect();
-        started.into_iter().try_for_each(|sync| match sync {
-            Ok(thread) => thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())),
-            // No thread to be had: one after the other, then.
-            Err(file) => file.sync_data(),
-        })
-    })
+    files.iter().for_each(|(_, file)| disk::begin_writing_out(file));
+    files.iter().try_for_each(|(path, file)| fault::point(Op::Sync(path)).and_then(|()| file.sync_data()))
 }
 
 impl SafeDirectory {

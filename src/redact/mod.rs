@@ -65,6 +65,24 @@ pub fn redact_marked<'t>(text: &'t str, marks: &mut Vec<(usize, usize)>) -> Cow<
     if secrets.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(without(text, &secrets, marks)) }
 }
 
+/// The same for the lines of a text, of which there are as many afterwards: what reaches over several goes from each.
+pub fn redact_lines<'t>(lines: impl Iterator<Item = &'t str> + Clone) -> Vec<String> {
+    let text = lines.clone().collect::<Vec<_>>().join("\n");
+    let secrets = secrets(&text);
+    let mut start = 0;
+    let mut clean = |line: &str| {
+        let range = start..start + line.len();
+        start = range.end + 1;
+        let here = secrets.iter().filter(|secret| secret.range.start < range.end && secret.range.end > range.start);
+        let within = here.map(|secret| {
+            let part = secret.range.start.max(range.start)..secret.range.end.min(range.end);
+            Secret { range: part.start - range.start..part.end - range.start, kind: secret.kind }
+        });
+        without(line, &within.collect::<Vec<_>>(), &mut Vec::new())
+    };
+    lines.map(&mut clean).collect()
+}
+
 /// Finds all secrets, in order; no two overlap.
 pub fn secrets(text: &str) -> Vec<Secret> {
     let (Some(finder), leads) = &*LEADS else { return Vec::new() };

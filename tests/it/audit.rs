@@ -194,3 +194,17 @@ fn f32_unsafe_code_and_pinned_versions() {
     with_unsafe.sort();
     assert_eq!(with_unsafe, ["memory.rs", "signals.rs"]);
 }
+
+/// What is put in the place of a file of somebody else's is on the disk before it takes its name.
+#[test]
+fn audit_of_files_that_are_replaced() {
+    if !can_trace() {
+        return skip("needs strace");
+    }
+    let env = home();
+    let calls = calls(&env, &["hook", "install"]);
+    let put = calls.iter().position(|call| call.starts_with("rename") && call.contains("/settings.json\""));
+    let put = put.expect("settings.json is replaced");
+    let synced = |call: &String| call.starts_with("fsync(") && call.contains("/settings.json.unspool-");
+    assert!(calls[..put].iter().any(synced), "not synced before: {:?}", &calls[..put]);
+}

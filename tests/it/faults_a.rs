@@ -1120,3 +1120,61 @@ fn a31_subagents_and_sidechains() {
     assert_eq!((&summary["sessions"], &summary["hits"]), (&json!(1), &json!(1701)));
     stays_sound(&env);
 }
+
+/// Of the description of a subagent only so much is read as one may be long.
+#[test]
+fn a31_a_huge_description() {
+    let env = around(String::new());
+    let folder = format!("-home-u-x/{}/subagents", session(1));
+    env.write(format!("{folder}/agent-a1.jsonl"), agent_line("a1", 10, "errand"));
+    let padding = "x".repeat(1 << 20);
+    env.write(format!("{folder}/agent-a1.meta.json"), format!(r#"{{"description":"described","pad":"{padding}"}}"#));
+    let report = env.index_json();
+    assert!(report["problems"].to_string().contains("not the description of a subagent"), "{report}");
+    assert_eq!((env.count("described"), env.count("errand")), (0, 1));
+}
+
+/// The last line may be too long to be read and still be in the middle of being written.
+#[test]
+fn a16_a_huge_line_that_is_still_being_written() {
+    let env = around("");
+    let whole = user_line(&session(2), 10, &"lorem ipsum ".repeat(6_000_000));
+    let (first, rest) = whole.split_at(whole.len() - 1000);
+    env.append(name(2), first);
+    index_counting(&env, 0, 0);
+    env.append(name(2), rest.to_string() + &user_line(&session(2), 11, "behindhuge"));
+    index_counting(&env, 0, 1);
+    assert_eq!(env.count("behindhuge"), 1);
+    stays_sound(&env);
+}
+
+/// A spilled output is cut between characters, and one that is no text is named, not read.
+#[test]
+fn a19_spilled_outputs() {
+    let env = around("");
+    let folder = format!("-home-u-x/{}/tool-results", session(1));
+    let mut text = "a ".repeat((256 << 10) / 2);
+    text.replace_range((256 << 10) - 1.., "äspillbehind");
+    env.write(format!("{folder}/b1.txt"), &text);
+    env.write(format!("{folder}/b2.txt"), b"\x7fELF\0\0 spillbinary");
+    env.index();
+    assert_eq!((env.count("äspillbehind"), env.count("spillbinary")), (1, 0));
+    assert_eq!(hit(&env, "\"binary output\"")["kind"], "output");
+}
+
+/// What a parent saw of a subagent goes when the subagent's own transcript comes.
+#[test]
+fn a31_a_subagent_whose_transcript_comes_later() {
+    let env = around("");
+    let inner = r#"{"type":"assistant","uuid":"in1","message":{"content":[{"type":"text","text":"seenbyparent"}]}}"#;
+    let id = session(1);
+    env.append(
+        name(1),
+        format!(r#"{{"type":"progress","uuid":"p1","sessionId":"{id}","timestamp":"2026-10-01T11:00:00.000Z","data":{{"type":"agent_progress","agentId":"late1","message":{inner}}}}}"#) + "\n",
+    );
+    env.index();
+    assert_eq!(env.count("seenbyparent"), 1);
+    env.write(format!("-home-u-x/{id}/subagents/agent-late1.jsonl"), agent_line("late1", 20, "saiditself"));
+    env.index();
+    assert_eq!((env.count("seenbyparent"), env.count("saiditself")), (0, 1), "as when both are read at once");
+}

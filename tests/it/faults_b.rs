@@ -801,3 +801,83 @@ fn b23_the_lock_on_meta_json_is_held() {
         env.heal();
     }
 }
+
+/// The same for runs that are told of the file, as the hook does.
+#[test]
+fn b1_of_eight_runs_told_of_a_file_one_commits() {
+    let env = Env::new();
+    let id = session(1);
+    let name = format!("-p/{id}.jsonl");
+    let path = env.write(&name, user_line(&id, 9000, "beinsnamed"));
+    env.index();
+    env.append(&name, long_session(&id, 1, "beinsnamed"));
+    let start = || {
+        let mut command = env.command();
+        command.args(["index", "--json", "--wait", "30", "--file"]).arg(&path);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
+    };
+    let runs: Vec<Child> = (0..8).map(|_| start()).collect();
+    let mut grown = 0;
+    for ran in runs.into_iter().map(guarded) {
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        grown += report["grown"].as_u64().expect("a number");
+    }
+    assert_eq!(grown, 1, "more than one of them read the new lines");
+    env.verify();
+}
+
+/// B6: after it was listed and before it is opened, a file becomes something else.
+#[test]
+fn b6_a_file_becomes_something_else_before_it_is_opened() {
+    type TurnInto = fn(&Path, &Path);
+    let others: [(&str, TurnInto); 3] = [
+        ("a link", |path, elsewhere| symlink(elsewhere, path).expect("linked")),
+        ("a pipe", |path, _| assert!(tool("mkfifo").arg(path).status().expect("ran").success())),
+        ("a folder", |path, _| std::fs::create_dir(path).expect("made")),
+    ];
+    for (what, turn_into) in others {
+        for number in 1..40 {
+            let env = Env::new();
+            let id = session(1);
+            let path = env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "bsechsown"));
+            let elsewhere = env.path().join("elsewhere.jsonl");
+            std::fs::write(&elsewhere, user_line(&id, 2, "bsechselsewhere")).expect("written");
+            let mut command = env.command();
+            command.env("UNSPOOL_FAULT", format!("stop@{number}")).arg("index");
+            let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+            let pid = pid_of(&run);
+            let state = || {
+                let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+                stat.rsplit(") ").next().unwrap_or("Z").chars().next().unwrap_or('Z')
+            };
+            while !matches!(state(), 'T' | 'Z') {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if state() == 'T' {
+                std::fs::remove_file(&path).expect("removed");
+                turn_into(&path, &elsewhere);
+                kill_process(pid, Signal::CONT).expect("continued");
+            }
+            let ran = guarded(run);
+            assert!(matches!(ran.code, 0 | 3), "{what} at {number}: {} {}", ran.code, ran.stderr);
+            assert_eq!(env.count("bsechselsewhere"), 0, "{what} at {number}");
+        }
+    }
+}
+
+/// A file of the same session in another folder, but not the same file: what the first one held stays.
+#[test]
+fn b16_another_file_of_the_same_session() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-other/{}.jsonl", session(2)), user_line(&session(2), 5, "bsechzehnbeside"));
+    env.write(format!("-other/{}.jsonl", session(3)), user_line(&session(3), 6, "bsechzehnbeside"));
+    let old = env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "bsechzehnold"));
+    env.index();
+    std::fs::remove_file(old).expect("removed");
+    env.write(format!("-q/{id}.jsonl"), user_line(&id, 2, "bsechzehnnew and so many words more"));
+    env.index();
+    assert_eq!((env.count("bsechzehnold"), env.count("bsechzehnnew")), (1, 1));
+    env.heal();
+}

@@ -702,3 +702,64 @@ fn d19_many_small_runs() {
     assert_eq!((env.count("dneunzehn"), env.count("dneunzehnbase")), (200, 1));
     env.heal();
 }
+
+/// A file that was rewritten, and of which only the beginning can be read: what is known of it stays.
+#[test]
+fn d4_a_rewritten_source_breaks_off() {
+    if !can_trace() {
+        return skip("no strace");
+    }
+    for from_read in 1..6 {
+        let env = Env::new();
+        write_line(&env, 2, "dvierold");
+        env.index();
+        write_noisy(&env, 2, 1500, "dviernew");
+        let ran = index_without(&env, 2, from_read);
+        assert_eq!(ran.code, 3, "{} {}", ran.stdout, ran.stderr);
+        assert_eq!(env.count("dvierold"), 1, "a bad read (from {from_read} on) removes nothing");
+        env.index();
+        assert_eq!([env.count("dvierold"), env.count("dviernew")], [0, 1]);
+        env.heal();
+    }
+}
+
+/// What a file held is not obeyed by a terminal; a pipe gets it byte by byte.
+#[test]
+fn d16_a_recovered_file_on_a_terminal() {
+    if !works("script", &["-qec", "stty -a", "/dev/null"]) {
+        return skip("no script or stty");
+    }
+    let env = Env::new();
+    let id = session(1);
+    let head = format!(r#""cwd":"/home/u/x","sessionId":"{id}","timestamp":"2026-10-01T10:00:00.000Z""#);
+    let input = r#"{"file_path":"/home/u/x/esc.txt","content":"red \u001b]0;owned\u0007 text\n"}"#;
+    let call = format!(
+        r#"{{"type":"assistant","uuid":"a",{head},"message":{{"id":"m","content":[{{"type":"tool_use","id":"t","name":"Write","input":{input}}}]}}}}"#
+    );
+    let result = format!(
+        r#"{{"type":"user","uuid":"b",{head},"message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":"done"}}]}},"toolUseResult":{{"type":"create","filePath":"/home/u/x/esc.txt","content":"red \u001b]0;owned\u0007 text\n","structuredPatch":[]}}}}"#
+    );
+    env.write(format!("-p/{id}.jsonl"), call + "\n" + &result + "\n");
+    env.index();
+    let shown = on_terminal(&env, 80, &[("UNSPOOL_PAGER", "cat")], "recover --no-refresh /home/u/x/esc.txt");
+    assert!(shown.stdout.contains("owned") && !shown.stdout.contains("\u{1b}]"), "{:?}", shown.stdout);
+    assert!(env.run(&["recover", "--no-refresh", "/home/u/x/esc.txt"]).stdout.contains("\u{1b}]0;owned"));
+}
+
+/// After a large run there is no file in the folder that the index does not name.
+#[test]
+fn d19_a_large_run_leaves_nothing_behind() {
+    let env = Env::new();
+    for number in 1..5 {
+        write_noisy(&env, number, 2500, "dneunzehn");
+    }
+    env.index();
+    let folder = crate::faults_b::index_folder(&env);
+    let meta = std::fs::read_to_string(folder.join("meta.json")).expect("read").replace('-', "");
+    for entry in std::fs::read_dir(&folder).expect("listed").map(|entry| entry.expect("entry")) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if let Some((id, _)) = name.split_once('.').filter(|(id, _)| id.len() == 32) {
+            assert!(meta.contains(id), "{name} is no part of the index");
+        }
+    }
+}

@@ -630,3 +630,109 @@ impl Random {
         usize::try_from((self.0 >> 33) % u64::try_from(limit).expect("fits")).expect("fits")
     }
 }
+
+/// tantivy's temporary files, which a kill has left, go; what only looks a little like them stays.
+#[test]
+fn e7_temporary_files_are_swept() {
+    let env = library();
+    let folder = index_folder(&env);
+    for name in [".tmpAb3dE6", ".tmp-of-mine"] {
+        std::fs::write(folder.join(name), "half of something").expect("written");
+    }
+    env.append(path_of(0), user_line(&session(0), 900, "a line more"));
+    env.heal();
+    assert!(!folder.join(".tmpAb3dE6").is_file() && folder.join(".tmp-of-mine").is_file());
+}
+
+/// What is pruned is not left in an index that was put aside either.
+#[test]
+fn e10_pruned_sessions_are_gone_from_what_was_put_aside() {
+    let env = library();
+    let aside = || {
+        let entries = std::fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());
+        entries.filter(|path| path.to_string_lossy().ends_with(".damaged")).count()
+    };
+    let meta = index_folder(&env).join("meta.json");
+    let text = std::fs::read_to_string(&meta).expect("read");
+    std::fs::write(&meta, text.replace("\"branch\"", "\"brunch\"")).expect("written");
+    assert!(env.index_json()["rebuilt"].is_string());
+    assert_eq!(aside(), 1, "one generation is kept");
+    std::fs::remove_file(env.file(path_of(0))).expect("removed");
+    env.index();
+    assert_eq!(env.run(&["prune", "--yes"]).code, 0);
+    assert_eq!((aside(), env.count(&word(0, 0))), (0, 0));
+    env.heal();
+}
+
+/// A forgotten session stays away, whether the hook tells of it, it turns up elsewhere, or a subagent of it is new.
+#[test]
+fn e10_forgotten_sessions_do_not_come_back_by_another_way() {
+    let env = library();
+    assert_eq!(env.run(&["forget", "--yes", &session(0)]).code, 0);
+    env.append(path_of(0), user_line(&session(0), 900, "ezehnback"));
+    let path = env.file(path_of(0));
+    let ran = env.run(&["index", "--file", path.to_str().expect("a path")]);
+    assert_eq!((ran.code, env.count("ezehnback")), (0, 0), "told of by the hook: {}", ran.stderr);
+    std::fs::rename(&path, env.file(format!("-elsewhere/{}.jsonl", session(0)))).expect("moved");
+    env.write(format!("-elsewhere/{}/subagents/agent-a1.jsonl", session(0)), user_line(&session(0), 901, "ezehnback"));
+    env.index();
+    assert_eq!((env.count("ezehnback"), env.count(&word(0, 0))), (0, 0), "moved, or with a new subagent");
+    env.heal();
+}
+
+/// What a checkpoint says of its documents is compared with them.
+#[test]
+fn e9_checkpoint_that_counts_wrongly() {
+    let env = library();
+    change(&env, |writer, checkpoint| {
+        let mut wrong = checkpoint.clone();
+        wrong.state.documents += 1;
+        put(writer, &wrong, true);
+    });
+    let ran = env.run(&["verify"]);
+    assert_eq!(ran.code, 3, "{}", ran.stdout);
+    assert!(ran.stdout.contains("should hold"), "{}", ran.stdout);
+}
+
+/// What a killed rebuild has left beside the index goes with the next run.
+#[test]
+fn e10_nothing_is_left_beside_the_index() {
+    let env = library();
+    let folder = index_folder(&env);
+    for mark in [".new", ".old"] {
+        let beside = PathBuf::from(format!("{}{mark}", folder.display()));
+        std::fs::create_dir(&beside).expect("made");
+        for name in files(&folder).into_keys() {
+            std::fs::copy(folder.join(&name), beside.join(&name)).expect("copied");
+        }
+        env.append(path_of(0), user_line(&session(0), 900, "a line more"));
+        env.heal();
+        assert!(!beside.is_dir(), "{mark} is still there");
+    }
+    // Cut between the two renames of a swap: the old one is all there is.
+    std::fs::rename(&folder, format!("{}.old", folder.display())).expect("renamed");
+    env.heal();
+    assert_eq!((index_folder(&env), missing(&env, NAMES.len())), (folder, vec![]));
+}
+
+/// Nor do its prompts come back by way of the history.
+#[test]
+fn e10_prompts_of_forgotten_sessions_stay_forgotten() {
+    let env = library();
+    let history = env.claude().join("history.jsonl");
+    let prompt = |text: &str| {
+        let id = session(0);
+        format!(
+            r#"{{"display":"{text}","pastedContents":{{}},"timestamp":1790000000000,"project":"/home/u/x","sessionId":"{id}"}}"#
+        ) + "\n"
+    };
+    std::fs::write(&history, prompt("ezehnfirst")).expect("written");
+    env.index();
+    assert_eq!(env.run(&["forget", "--yes", &session(0)]).code, 0);
+    std::fs::write(&history, prompt("ezehnfirst") + &prompt("ezehnsecond")).expect("written");
+    assert_eq!(env.index_json()["documents"], 0, "not a word of it is taken in again");
+    assert_eq!((env.count("ezehnfirst"), env.count("ezehnsecond")), (0, 0));
+    assert_eq!(env.run(&["index", "--rebuild"]).code, 0);
+    assert_eq!((env.count("ezehnfirst"), env.count("ezehnsecond")), (0, 0));
+    env.heal();
+}

@@ -582,3 +582,90 @@ proptest! {
         world.check();
     }
 }
+
+/// Between two records something else has changed the file: what it held meanwhile is not sure, with the transcript and
+/// without it.
+#[test]
+fn a_change_from_outside_is_told() {
+    let env = Env::new();
+    let mut clock = Clock::default();
+    let mut one = Session { number: 1, ..Session::default() };
+    one.prompt(&mut clock, "make it");
+    let record = json!({"type": "create", "filePath": PATH, "content": "one\ntwo\n", "structuredPatch": []});
+    let write = json!({"file_path": PATH, "content": "one\ntwo\n"});
+    one.call(&mut clock, "Write", write, Answer { record: Some(record), ..ok("done") });
+    one.prompt(&mut clock, "change it");
+    let edit = json!({"file_path": PATH, "old_string": "two", "new_string": "2"});
+    let record = json!({"filePath": PATH, "oldString": "two", "newString": "2", "originalFile": "zero\ntwo\n",
+        "structuredPatch": [], "userModified": false, "replaceAll": false});
+    one.call(&mut clock, "Edit", edit, Answer { record: Some(record), ..ok("done") });
+    let path = env.write(one.file(), one.text());
+    env.index();
+    let recover = |args: &[&str]| env.run(&[&["recover", "--no-refresh"], args].concat());
+    let meanwhile = recover(&["--at", "2026-10-01T10:00:04Z", PATH]);
+    assert_eq!((meanwhile.code, meanwhile.stdout.as_str()), (3, "one\ntwo\n"), "{}", meanwhile.stderr);
+    let last = recover(&[PATH]);
+    assert_eq!((last.code, last.stdout.as_str()), (0, "zero\n2\n"), "{}", last.stderr);
+    std::fs::remove_file(path).expect("removed");
+    env.run(&["index", "--confirm"]);
+    let meanwhile = recover(&["--at", "2026-10-01T10:00:04Z", PATH]);
+    assert_eq!((meanwhile.code, meanwhile.stdout.as_str()), (3, "one\ntwo\n"), "{}", meanwhile.stderr);
+    let last = recover(&[PATH]);
+    assert_eq!(last.code, 3, "only a fingerprint of what was found is left: {} {}", last.stdout, last.stderr);
+}
+
+/// What was said and changed is masked; what is recovered is not.
+#[test]
+fn f28_secrets_are_masked_in_the_history_of_a_file() {
+    let env = Env::new();
+    let id = session(1);
+    let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    let key = format!(
+        "-----BEGIN RSA PRIVATE KEY-----\n{}-----END RSA PRIVATE KEY-----\n",
+        "MIIEowIBAAKCAQEAx7YqMIIEowIBAAKCAQEAx7Yq\n".repeat(9)
+    );
+    let contents = format!("a = 1\ntoken = \"{token}\"\n{key}");
+    let line = |number: u32, role: &str, content: Value| {
+        let line = serde_json::json!({
+            "parentUuid": null, "cwd": env.path(), "sessionId": id, "type": role, "uuid": uuid(number),
+            "message": {"id": format!("m{number}"), "role": role, "content": content},
+            "timestamp": format!("2026-10-01T10:{number:02}:00.000Z"),
+        });
+        line.to_string() + "\n"
+    };
+    let path = env.path().join("conf.toml");
+    std::fs::write(&path, &contents).expect("written");
+    let call = serde_json::json!([{"type": "tool_use", "id": "t1", "name": "Write",
+        "input": {"file_path": path, "content": contents}}]);
+    let result = serde_json::json!([{"type": "tool_result", "tool_use_id": "t1", "content": "File created"}]);
+    let lines = [
+        line(1, "user", format!("put {token} into conf.toml").into()),
+        line(2, "assistant", serde_json::json!([{"type": "text", "text": format!("I write {token}")}])),
+        line(3, "assistant", call),
+        line(4, "user", result),
+    ];
+    env.write(format!("-x/{id}.jsonl"), lines.concat());
+    env.index();
+    let path = path.to_str().expect("UTF-8");
+    let place = format!("{path}:1");
+    for (args, masked) in [
+        (&["file", path][..], true),
+        (&["file", "--json", path], true),
+        (&["file", "--diff", path], true),
+        (&["recover", "--list", path], true),
+        (&["why", &place], true),
+        (&["file", "--reveal", path], false),
+        (&["file", "--reveal", "--diff", path], false),
+        (&["why", "--reveal", &place], false),
+        (&["recover", path], false),
+    ] {
+        let ran = env.run(args);
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout.contains(&token), !masked, "{args:?}: {}", ran.stdout);
+        assert!(!masked || !ran.stdout.contains("MIIEowIBAAKCAQEAx7Yq"), "{args:?}: {}", ran.stdout);
+        assert!(!masked || ran.stdout.contains("[redacted: github token]"), "{args:?}: {}", ran.stdout);
+    }
+    let patch = env.run(&["file", "--diff", path]).stdout;
+    assert_eq!(patch.lines().filter(|line| line.starts_with('+') && !line.starts_with("+++")).count(), 13, "{patch}");
+    assert_eq!(env.run(&["recover", path]).stdout, contents);
+}

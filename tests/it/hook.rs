@@ -290,3 +290,13 @@ fn what_the_settings_name_really_works() {
     silent(&guarded(child));
     until("the new line is found", || count("albatross") == 1);
 }
+
+/// What the configuration has to complain about is for people, not for Claude Code.
+#[test]
+fn an_odd_configuration_is_no_noise() {
+    let env = Env::new();
+    let file = env.path().join("odd.toml");
+    std::fs::write(&file, "colour = \"never\"\n").expect("written");
+    silent(&call(env.command().env("UNSPOOL_CONFIG", &file), b"{}"));
+    until("all runs have ended", || running_in(env.path()) == 0);
+}

@@ -405,3 +405,30 @@ fn f24_recover_gives_the_bytes_that_were_written() {
         assert!(ran.stdout == contents, "{} bytes of {}", ran.stdout.len(), contents.len());
     }
 }
+
+/// F23: never to where it was, by whatever name that folder is called.
+#[test]
+fn f23_recover_never_writes_to_where_the_file_was() {
+    let place = tempfile::tempdir().expect("temporary folder");
+    let (folder, link) = (place.path().join("work"), place.path().join("link"));
+    fs::create_dir(&folder).expect("made");
+    std::os::unix::fs::symlink(&folder, &link).expect("linked");
+    for (was, out) in [(&folder, &folder), (&folder, &link), (&link, &folder)] {
+        let path = was.join("lost.txt");
+        let path = path.to_str().expect("a path");
+        let env = with_written(path, "f23 contents\n");
+        let ran = env.run(&["recover", "--out", out.to_str().expect("a path"), path]);
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains("is where the file was"), "{}", ran.stderr);
+        assert_eq!(fs::read_dir(&folder).expect("listed").count(), 0);
+    }
+}
+
+/// F21: what would be huge once compiled is refused, not tried.
+#[test]
+fn f21_huge_expressions_are_refused() {
+    for bomb in ["(kestrelx{1,200}){1,200}", "kestrel\\p{L}{500}"] {
+        let refused = unspool::query::Pattern::regex(bomb).expect_err(bomb).to_string();
+        assert!(refused.contains("size limit"), "{bomb}: {refused}");
+    }
+}

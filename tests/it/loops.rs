@@ -298,3 +298,30 @@ fn f31_forgotten_for_good() {
     assert_eq!((env.count("quagga"), env.count("okapi"), env.count("zebra")), (0, 1, 2));
     env.heal();
 }
+
+/// A rebuild that is asked to stop leaves the index as it was: half of one is no replacement for a whole one.
+#[test]
+fn c12_interrupted_rebuild_changes_nothing() {
+    let mut interrupted = 0;
+    for at in [20, 25, 30, 35, 40] {
+        let world = World::new();
+        for file in 0..4 {
+            world.append(file, &[0, 1, 2, 6, 0, 1]);
+        }
+        world.remember();
+        assert_eq!(world.heals(), Ok(()));
+        let documents = || {
+            let reader = world.store(&world.data_dir()).read().expect("readable").expect("there");
+            reader.size().documents
+        };
+        let before = documents();
+        let mut command = world.command(&format!("stop@{at},batch:1"), &["index", "--rebuild"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+        let pid = Pid::from_child(&child);
+        let code = crate::crash::and_meanwhile(pid, || kill_process(pid, Signal::INT).expect("sent"));
+        interrupted += usize::from(code == Some(130));
+        assert_eq!(documents(), before, "stopped at {at}: {code:?}");
+        assert_eq!(world.heals(), Ok(()));
+    }
+    assert!(interrupted > 0, "never stopped in time");
+}

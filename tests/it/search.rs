@@ -463,3 +463,53 @@ fn f28_secrets_are_masked_unless_asked_for() {
     }
     assert!(env.run(&["search", "--reveal", "kestrel"]).stdout.contains(secret));
 }
+
+#[test]
+fn f28_secrets_are_masked_around_a_hit_too() {
+    let env = Env::new();
+    let secret = "ghp_0aBcD1eFgH2iJkL3mNoP4qRsT5uVwX6yZa7b";
+    let line = |number: u32, text: &str| {
+        let before = (number > 1).then(|| uuid(A, number - 1));
+        let time = format!("2026-10-01T10:00:0{number}.000Z");
+        json!({"type": "user", "uuid": uuid(A, number), "parentUuid": before, "sessionId": A, "timestamp": time, "message": person(text)}).to_string() + "\n"
+    };
+    let (before, after) = (format!("use the token {secret}"), format!("or rather {secret}"));
+    env.write(format!("-p/{A}.jsonl"), line(1, &before) + &line(2, "for the kestrel") + &line(3, &after));
+    env.index();
+    for args in [&["search", "-C", "1", "kestrel"][..], &["search", "--json", "-C", "1", "kestrel"]] {
+        let ran = env.run(args);
+        assert!(!ran.stdout.contains("0aBcD1eFgH2i"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("[redacted: "), "{}", ran.stdout);
+    }
+    assert!(env.run(&["search", "--reveal", "-C", "1", "kestrel"]).stdout.contains(secret));
+}
+
+/// More hits than are put in order at first: later pages still hold all of them.
+#[test]
+fn pages_reach_behind_what_is_ranked_closely() {
+    let env = Env::new();
+    for number in 0..260 {
+        let id = format!("cccc0000-0000-4000-8000-{number:012}");
+        let line = json!({"type": "user", "uuid": format!("dddd0000-0000-4000-8000-{number:012}"), "sessionId": id, "timestamp": "2026-10-01T10:00:00.000Z", "message": person("wagtail")});
+        env.write(format!("-p/{id}.jsonl"), format!("{line}\n"));
+    }
+    env.index();
+    for flat in [&[][..], &["--messages"]] {
+        let mut paged = std::collections::BTreeSet::new();
+        let mut cursor = String::new();
+        loop {
+            let mut args = [&["search", "--no-refresh", "--json", "-n", "60", "wagtail"], flat].concat();
+            if !cursor.is_empty() {
+                args.extend(["--cursor", &cursor]);
+            }
+            let lines = json_of(&env.run(&args));
+            let hits = lines.iter().filter(|line| line["type"] == "hit");
+            hits.for_each(|hit| assert!(paged.insert(hit["uuid"].to_string()), "twice: {hit}"));
+            match lines.last().and_then(|summary| summary["next_cursor"].as_str()) {
+                Some(next) => cursor = next.to_string(),
+                None => break,
+            }
+        }
+        assert_eq!(paged.len(), 260, "{flat:?}");
+    }
+}

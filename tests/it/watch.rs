@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::faults_b::{index_folder, skip, under};
+use crate::faults_b::{finish, index_folder, skip, under};
 use crate::util::{Env, session, user_line};
 
 /// Nothing takes this long; it is a guard against hanging, not a measurement.
@@ -239,7 +239,7 @@ fn b22_two_watches() {
     env.write(file(1), line(1, 1, "pelican"));
     let mut first = Watching::start(&env, &["--quiet"]);
     first.finds("pelican", 1);
-    let second = env.run(&["watch"]);
+    let second = finish(env.command().arg("watch"));
     assert_eq!((second.code, second.stdout.as_str()), (5, ""));
     let named = format!("a watch is already running (pid {}", first.child.id());
     assert!(second.stderr.contains(&named), "{}", second.stderr);

@@ -39,6 +39,10 @@ pub(crate) struct FileArgs {
     #[command(flatten)]
     filter: FilterArgs,
 
+    /// Show secrets instead of masking them
+    #[arg(long)]
+    reveal: bool,
+
     /// One JSON object a line, for each action
     #[arg(long)]
     json: bool,
@@ -56,6 +60,7 @@ pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
         scope,
         diff: args.diff,
         filter: args.filter.filter(config)?,
+        reveal: args.reveal,
     };
     let fresh = refresh::open(config, !args.no_refresh)?;
     let files = history::file(&fresh.reader, &request)?;

@@ -15,6 +15,10 @@ pub(crate) struct WhyArgs {
     #[arg(value_name = "FILE:LINE")]
     place: String,
 
+    /// Show secrets instead of masking them
+    #[arg(long)]
+    reveal: bool,
+
     /// Answer from the index as it is, without looking for new messages first
     #[arg(long)]
     no_refresh: bool,
@@ -32,7 +36,8 @@ pub(crate) fn run(config: &Config, args: &WhyArgs) -> anyhow::Result<u8> {
     if line == 0 || line > lines {
         return Err(Error::new(ErrorKind::Usage, format!("{path} has lines 1 to {lines}, not {line}")).into());
     }
-    let request = Request { path: path.to_string(), here: file::here(config)?, ..Request::default() };
+    let request =
+        Request { path: path.to_string(), here: file::here(config)?, reveal: args.reveal, ..Request::default() };
     let fresh = refresh::open(config, !args.no_refresh)?;
     let Some(story) = history::why(&fresh.reader, &request, &contents, line)? else {
         out::note(&format!("no session is known to have touched {path}"));
