@@ -85,14 +85,17 @@ pub(super) fn create_file(path: &Path) -> io::Result<std::fs::File> {
     options.open(path)
 }
 
-/// Lets the system begin to write a file out, without waiting for it. Linux gives a file its place on the disk only
-/// then; files that have theirs share the next write of the journal, and the syncs that follow have little to wait for.
+/// Lets the system begin to write a small file out, without waiting for it. Linux gives a file its place on the disk
+/// only then; files that have theirs share the next write of the journal, and the syncs that follow have little to wait
+/// for. A large file is not worth it: of that, pages already written would be dropped, and read again by the next merge.
 pub(super) fn begin_writing_out(file: &std::fs::File) {
-    // That the pages may be dropped later is the other half of this advice; those not yet written are not.
+    const SMALL: u64 = 1 << 20;
     #[cfg(target_os = "linux")]
-    let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+    if file.metadata().is_ok_and(|meta| meta.len() < SMALL) {
+        let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+    }
     #[cfg(not(target_os = "linux"))]
-    let _ = file;
+    let _ = (file, SMALL);
 }
 
 /// Makes the names in a folder last.
