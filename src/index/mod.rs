@@ -14,6 +14,7 @@ mod files;
 mod filter;
 mod find;
 mod gather;
+mod ids;
 mod letters;
 mod lock;
 mod memory;

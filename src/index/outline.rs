@@ -9,8 +9,9 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet as _, TERMINATED, Term};
 
 use super::checkpoint::{Checkpoint, FileKey};
+use super::ids::uuid_bytes;
 use super::reader::{Reader, exact};
-use super::schema::{CHECKPOINT_KIND, from_class, session_key, uuid_bytes};
+use super::schema::{CHECKPOINT_KIND, from_class, session_key};
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
 use crate::query::Filter;

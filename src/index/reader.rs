@@ -14,6 +14,7 @@ use tantivy::{DocAddress, DocSet as _, ReloadPolicy, Searcher, SegmentOrdinal, T
 use super::checkpoint::{Checkpoint, FileKey, Known};
 use super::directory::SafeDirectory;
 use super::gather::ByPrint;
+use super::ids::uuid_bytes;
 use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, MAIN_FILE};
 use super::writer::Header;
 use super::{Found, damage, damaged, open_checked, register, tantivy_error};
@@ -216,7 +217,7 @@ impl Reader {
     /// The copies of a line in other files, if it has any. Pieces of the line in its own file are told by the columns,
     /// so nothing is read if it stands in one place only.
     pub fn copies(&self, uuid: &str, at: FileKey) -> Result<Vec<Document>> {
-        let mut found = self.with_term(Term::from_field_bytes(self.fields.uuid, &schema::uuid_bytes(uuid)))?;
+        let mut found = self.with_term(Term::from_field_bytes(self.fields.uuid, &uuid_bytes(uuid)))?;
         if found.len() < 2 {
             return Ok(Vec::new());
         }
@@ -242,7 +243,7 @@ impl Reader {
 
     /// A line by its id, if possible as a session has it.
     pub fn by_uuid(&self, uuid: &str, session: &str) -> Result<Option<Document>> {
-        let found = self.with_term(Term::from_field_bytes(self.fields.uuid, &schema::uuid_bytes(uuid)))?;
+        let found = self.with_term(Term::from_field_bytes(self.fields.uuid, &uuid_bytes(uuid)))?;
         let mut documents = self.documents(&found)?;
         documents.retain(|document| document.uuid.as_deref() == Some(uuid));
         documents.sort_by_key(|document| (document.session != session, document.part));

@@ -178,7 +178,7 @@ fn plain(arg: OsString) -> OsString {
     if text.starts_with('-') && blank.is_some() && !is_value { format!(" {text}").into() } else { arg }
 }
 
-/// Reads the arguments. The list of all commands is made once only: it takes longer than many a search.
+/// Reads the arguments. The list of all commands is made once only: every start pays for it.
 fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut command = Cli::command();
     let args = with_search(&command, args);
