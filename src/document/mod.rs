@@ -165,10 +165,10 @@ pub struct Document {
     #[serde(rename = "b", skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Who speaks.
-    #[serde(rename = "r")]
+    #[serde(rename = "r", skip_serializing_if = "is_zero")]
     pub role: Role,
     /// What it is.
-    #[serde(rename = "k")]
+    #[serde(rename = "k", skip_serializing_if = "is_zero")]
     pub kind: Kind,
     /// The tool.
     #[serde(rename = "t", skip_serializing_if = "Option::is_none")]
@@ -205,10 +205,10 @@ pub struct Document {
     #[serde(rename = "e", skip_serializing_if = "std::ops::Not::not")]
     pub error: bool,
     /// Where in its file the record begins.
-    #[serde(rename = "o")]
+    #[serde(rename = "o", skip_serializing_if = "is_zero")]
     pub offset: u64,
     /// The line in its file, from 1.
-    #[serde(rename = "l")]
+    #[serde(rename = "l", skip_serializing_if = "is_zero")]
     pub line: u64,
     /// Which piece of the record it is, from 0.
     #[serde(rename = "n", skip_serializing_if = "is_zero")]
@@ -250,8 +250,8 @@ impl Document {
     }
 }
 
-fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
-    *number == T::default()
+fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Whether a tool changes the file it is given.

@@ -19,7 +19,10 @@ mod letters;
 mod lock;
 mod memory;
 mod merge;
+mod numbers;
 mod outline;
+mod pack;
+mod patch;
 mod reader;
 mod schema;
 mod tokenizer;
@@ -47,6 +50,7 @@ pub use filter::{Listed, UnknownName};
 pub use find::{Factors, Found, Ranked, Search, Sort};
 use lock::WriteLock;
 pub use outline::Step;
+pub use patch::Past;
 pub use reader::{Reader, Size};
 use schema::FORMAT_VERSION;
 pub use schema::PARSER_VERSION;
@@ -310,9 +314,9 @@ fn create_or_open(path: &Path, directory: SafeDirectory) -> Result<tantivy::Inde
     }
     let (schema, _) = schema::schema();
     let settings = IndexSettings {
-        docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(6) }),
-        // A text that is shown costs the unpacking of a whole block; twice as large, they would save 2 % of the text.
-        docstore_blocksize: 64 << 10,
+        docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(7) }),
+        // A text that is shown costs the unpacking of a whole block; half as large, they would take a tenth more.
+        docstore_blocksize: 128 << 10,
         ..IndexSettings::default()
     };
     let mut index = tantivy::Index::create(directory, schema, settings).map_err(|error| tantivy_error(path, &error))?;

@@ -6,16 +6,20 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use tantivy::collector::{Count, DocSetCollector};
-use tantivy::columnar::StrColumn;
+use tantivy::columnar::{Column, StrColumn};
 use tantivy::query::{BooleanQuery, Occur, Query as TantivyQuery, TermQuery};
 use tantivy::schema::{IndexRecordOption, Schema};
-use tantivy::{DocAddress, DocSet as _, ReloadPolicy, Searcher, SegmentOrdinal, TERMINATED, TantivyDocument, Term};
+use tantivy::{
+    DocAddress, DocId, DocSet as _, ReloadPolicy, Searcher, SegmentOrdinal, SegmentReader, TERMINATED, Term,
+};
 
 use super::checkpoint::{Checkpoint, FileKey, Known};
 use super::directory::SafeDirectory;
 use super::gather::ByPrint;
 use super::ids::uuid_bytes;
-use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, MAIN_FILE};
+use super::pack::InColumns;
+use super::patch::Patch;
+use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, MAIN_FILE, Stored, TOKENS};
 use super::writer::Header;
 use super::{Found, damage, damaged, open_checked, register, tantivy_error};
 use crate::document::{Document, Kind};
@@ -30,8 +34,39 @@ pub struct Reader {
     pub(super) fields: Fields,
     transcripts: OnceLock<HashSet<u64>>,
     leaves: OnceLock<ByPrint<DocAddress>>,
-    /// The column of the files that documents were read from, of each segment.
-    sources: Vec<OnceLock<Option<StrColumn>>>,
+    /// The columns that are read for each document that is fetched, of each segment.
+    columns: Vec<OnceLock<Columns>>,
+}
+
+/// What is read of the columns for each document that is fetched.
+struct Columns {
+    /// The files that documents were read from.
+    source: Option<StrColumn>,
+    class: Column<u64>,
+    line: Column<u64>,
+    time: Column<i64>,
+    tokens: OnceLock<[Column<u64>; TOKENS.len()]>,
+}
+
+impl Columns {
+    fn open(reader: &SegmentReader) -> tantivy::Result<Self> {
+        let fields = reader.fast_fields();
+        let (class, line) = (fields.u64("class")?, fields.u64("line")?);
+        Ok(Self { source: fields.str("source")?, class, line, time: fields.i64("time")?, tokens: OnceLock::new() })
+    }
+
+    fn tokens(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<[u64; TOKENS.len()]> {
+        let columns = match self.tokens.get() {
+            Some(columns) => columns,
+            None => {
+                let fields = reader.fast_fields();
+                let [input, write, read, output, hour] = TOKENS.map(|name| fields.u64(name));
+                let opened = [input?, write?, read?, output?, hour?];
+                self.tokens.get_or_init(|| opened)
+            }
+        };
+        Ok(columns.each_ref().map(|column| column.first(doc).unwrap_or_default()))
+    }
 }
 
 impl std::fmt::Debug for Reader {
@@ -80,7 +115,7 @@ impl Reader {
         let (_, fields) = schema::schema();
         let searcher = reader.searcher();
         let schema = index.schema();
-        let sources = searcher.segment_readers().iter().map(|_| OnceLock::new()).collect();
+        let columns = searcher.segment_readers().iter().map(|_| OnceLock::new()).collect();
         Ok(Self {
             path: path.to_path_buf(),
             schema,
@@ -89,7 +124,7 @@ impl Reader {
             fields,
             transcripts: OnceLock::new(),
             leaves: OnceLock::new(),
-            sources,
+            columns,
         })
     }
 
@@ -133,7 +168,7 @@ impl Reader {
     pub fn checkpoint(&self, key: FileKey) -> Result<Option<Checkpoint>> {
         let found = self.with_term(Term::from_field_text(self.fields.checkpoint, &key.text()))?;
         match found.as_slice() {
-            [one] => Ok(self.stored(*one).and_then(|stored| schema::checkpoint_of(&self.schema, &stored)).ok()),
+            [one] => Ok(self.stored(*one).and_then(|stored| stored.checkpoint(&self.schema)).ok()),
             _ => Ok(None),
         }
     }
@@ -151,7 +186,7 @@ impl Reader {
         let kind = self.schema.get_field("kind").unwrap_or(self.fields.kind);
         let mut all = Vec::new();
         for address in self.with_term(Term::from_field_text(kind, CHECKPOINT_KIND))? {
-            all.push(self.stored(address).and_then(|stored| schema::checkpoint_of(&self.schema, &stored))?);
+            all.push(self.stored(address).and_then(|stored| stored.checkpoint(&self.schema))?);
         }
         all.sort_by_key(Checkpoint::path);
         Ok(all)
@@ -166,7 +201,7 @@ impl Reader {
             let query = BooleanQuery::new(vec![(Occur::Must, which), (Occur::Must, of_session())]);
             let found = self.guarded(|| self.searcher.search(&query, &DocSetCollector))?;
             if let Some(address) = found.into_iter().min() {
-                return self.stored(address).and_then(|stored| schema::checkpoint_of(&self.schema, &stored)).map(Some);
+                return self.stored(address).and_then(|stored| stored.checkpoint(&self.schema)).map(Some);
             }
         }
         Ok(None)
@@ -360,17 +395,17 @@ impl Reader {
 
     /// Reads every stored document; says how many there are.
     pub fn read_all(&self) -> Result<u64> {
-        self.guarded(|| {
-            let mut count = 0;
-            for reader in self.searcher.segment_readers() {
-                let store = reader.get_store_reader(1)?;
-                for stored in store.iter::<TantivyDocument>(reader.alive_bitset()) {
-                    stored?;
-                    count += 1;
+        let mut count = 0;
+        for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
+            for doc in reader.doc_ids_alive() {
+                let mut stored = self.stored(DocAddress::new(ord as u32, doc))?;
+                if let Some(patch) = stored.take(&self.schema, "patch") {
+                    self.mended(&patch)?;
                 }
+                count += 1;
             }
-            Ok(count)
-        })
+        }
+        Ok(count)
     }
 
     /// Whether a session is there in more than the prompt history.
@@ -414,14 +449,45 @@ impl Reader {
     }
 
     pub(super) fn checkpoint_at(&self, address: DocAddress) -> Result<Checkpoint> {
-        self.stored(address).and_then(|stored| schema::checkpoint_of(&self.schema, &stored))
+        self.stored(address).and_then(|stored| stored.checkpoint(&self.schema))
     }
 
     pub(super) fn document(&self, address: DocAddress) -> Result<Document> {
-        self.stored(address).and_then(|stored| schema::document_of(&self.schema, &stored))
+        self.stored(address)?.document(
+            &self.schema,
+            |tokens| self.in_columns(address, tokens),
+            |patch| self.mended(patch),
+        )
     }
 
-    fn stored(&self, address: DocAddress) -> Result<TantivyDocument> {
+    fn in_columns(&self, address: DocAddress, with_tokens: bool) -> Result<InColumns> {
+        self.guarded(|| {
+            let (columns, doc) = (self.columns(address.segment_ord)?, address.doc_id);
+            let reader = self.searcher.segment_reader(address.segment_ord);
+            Ok(InColumns {
+                class: columns.class.first(doc).unwrap_or_default(),
+                line: columns.line.first(doc).unwrap_or_default(),
+                timestamp: columns.time.first(doc),
+                tokens: if with_tokens { columns.tokens(reader, doc)? } else { Default::default() },
+            })
+        })
+    }
+
+    /// The text of which a patch is kept.
+    fn mended(&self, patch: &[u8]) -> Result<Vec<u8>> {
+        let lost = || schema::damaged(&"what a text repeats is not there");
+        let patch = Patch::read(patch).ok_or_else(lost)?;
+        let uuid = self.schema.get_field("uuid").unwrap_or(self.fields.uuid);
+        for base in self.with_term(Term::from_field_bytes(uuid, patch.base))? {
+            let raw = self.stored(base)?.take(&self.schema, "raw");
+            if let Some(text) = raw.and_then(|raw| patch.apply(&raw)) {
+                return Ok(text);
+            }
+        }
+        Err(lost())
+    }
+
+    fn stored(&self, address: DocAddress) -> Result<Stored> {
         self.guarded(|| self.searcher.doc(address))
     }
 
@@ -431,7 +497,7 @@ impl Reader {
 
     pub(super) fn source_key(&self, address: DocAddress) -> tantivy::Result<FileKey> {
         let mut text = String::new();
-        if let Some(column) = self.sources(address.segment_ord)?
+        if let Some(column) = &self.columns(address.segment_ord)?.source
             && let Some(ord) = column.term_ords(address.doc_id).next()
         {
             column.ord_to_str(ord, &mut text)?;
@@ -439,13 +505,13 @@ impl Reader {
         Ok(FileKey::parse(&text).unwrap_or(FileKey::from_number(0)))
     }
 
-    fn sources(&self, segment: SegmentOrdinal) -> tantivy::Result<Option<&StrColumn>> {
-        let Some(slot) = self.sources.get(segment as usize) else { return Ok(None) };
+    fn columns(&self, segment: SegmentOrdinal) -> tantivy::Result<&Columns> {
+        let slot = &self.columns[segment as usize];
         if let Some(known) = slot.get() {
-            return Ok(known.as_ref());
+            return Ok(known);
         }
-        let column = self.searcher.segment_reader(segment).fast_fields().str("source")?;
-        Ok(slot.get_or_init(|| column).as_ref())
+        let opened = Columns::open(self.searcher.segment_reader(segment))?;
+        Ok(slot.get_or_init(|| opened))
     }
 }
 

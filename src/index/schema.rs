@@ -1,12 +1,13 @@
 //! The fields of the index, and how a [`Document`] becomes an entry in it and comes back.
 //!
-//! Every document keeps its text and, as JSON, all else that is known of it, so an index of another shape can be
-//! filled from an old one when the transcript itself is long gone.
+//! Every document keeps its text and all else that is known of it, so an index of another shape can be filled from
+//! an old one when the transcript itself is long gone.
 
 use std::sync::Arc;
 
-use tantivy::TantivyDocument;
-use tantivy::schema::document::{ReferenceValue, ReferenceValueLeaf};
+use tantivy::schema::document::{
+    DeserializeError, DocumentDeserialize, DocumentDeserializer, ReferenceValue, ReferenceValueLeaf,
+};
 use tantivy::schema::{
     BytesOptions, FAST, Field, IndexRecordOption, STORED, Schema, SchemaBuilder, TextFieldIndexing, TextOptions, Value,
 };
@@ -14,7 +15,9 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::budget::Permit;
 use super::checkpoint::{Checkpoint, FileKey};
-use super::ids::{uuid_bytes, uuid_from, uuid_group, uuid_text};
+use super::ids::{uuid_bytes, uuid_group};
+use super::pack::{self, InColumns};
+use super::patch::Past;
 use super::tokenizer::WORDS;
 use crate::analysis::ANALYSIS_VERSION;
 use crate::discover::SourceKind;
@@ -25,7 +28,8 @@ use crate::error::{Error, ErrorKind, Result};
 ///
 /// 1. First format.
 /// 2. Ids of lines are found by their first bytes, and kept as bytes.
-pub(super) const FORMAT_VERSION: u32 = 2;
+/// 3. Texts that repeat an earlier one are kept as patches; what the columns hold is kept nowhere else.
+pub(super) const FORMAT_VERSION: u32 = 3;
 
 /// The number of the reading: raised when the same transcript would give other documents. Files read by an older
 /// number are read again, a commit at a time, while search goes on.
@@ -106,7 +110,9 @@ pub(super) struct Fields {
     pub(super) body: Field,
     /// What the words come from: the text itself, or the arguments of a tool call.
     pub(super) raw: Field,
-    /// All else, as JSON.
+    /// What there is in place of `raw` where that is mostly a copy of an earlier one; see [`super::patch`].
+    pub(super) patch: Field,
+    /// All else; see [`super::pack`].
     pub(super) meta: Field,
 }
 
@@ -143,6 +149,7 @@ pub(super) fn schema() -> (Schema, Fields) {
         path: words_field(&mut builder, "path"),
         body: words_field(&mut builder, "body"),
         raw: builder.add_bytes_field("raw", STORED),
+        patch: builder.add_bytes_field("patch", STORED),
         meta: builder.add_bytes_field("meta", STORED),
     };
     (builder.build(), fields)
@@ -236,13 +243,13 @@ impl<'a> Value<'a> for EntryValue<'a> {
 impl Fields {
     /// Makes the entry of the session's name as a file has it; it can be replaced when the name changes.
     pub(super) fn title_entry(&self, key: FileKey, document: Document, permit: Permit) -> Entry {
-        let mut entry = self.entry(key, document, permit);
+        let mut entry = self.entry(key, document, None, permit);
         entry.values.push((self.checkpoint, Leaf::Text(title_term(key))));
         entry
     }
 
-    /// Makes the entry of a document.
-    pub(super) fn entry(&self, key: FileKey, mut document: Document, permit: Permit) -> Entry {
+    /// Makes the entry of a document; `past` is what went before of its file.
+    pub(super) fn entry(&self, key: FileKey, mut document: Document, past: Option<&mut Past>, permit: Permit) -> Entry {
         let mut values = Vec::with_capacity(20);
         let mut put = |field, leaf| values.push((field, leaf));
         put(self.source, Leaf::Shared(key.text()));
@@ -305,14 +312,14 @@ impl Fields {
             put(self.path, Leaf::Text(file.clone()));
             suffixes(file).into_iter().for_each(|suffix| put(self.file, Leaf::Text(suffix)));
         }
-        put(self.meta, Leaf::Bytes(packed(&mut document)));
         let text: Arc<str> = std::mem::take(&mut document.text).into();
-        let raw = document
-            .input
-            .take()
-            .map_or_else(|| Leaf::SharedBytes(text.clone()), |input| Leaf::Bytes(input.into_bytes()));
-        put(self.raw, raw);
+        let raw = document.input.take().map_or_else(|| text.clone(), Arc::from);
+        match past.and_then(|past| past.patch(&document.session, base_id(&document).as_deref(), &raw)) {
+            Some(patch) => put(self.patch, Leaf::Bytes(patch)),
+            None => put(self.raw, Leaf::SharedBytes(raw)),
+        }
         put(self.body, Leaf::Shared(text));
+        put(self.meta, Leaf::Bytes(pack::packed(document)));
         Entry { values, _permit: permit }
     }
 
@@ -345,23 +352,60 @@ pub(super) fn title_term(key: FileKey) -> String {
     format!("{}t", key.text())
 }
 
-/// Reads a stored document back, by field names, so that it works on an index of an older shape too.
-pub(super) fn document_of(schema: &Schema, stored: &TantivyDocument) -> Result<Document> {
-    let document = unpacked(stored_bytes(schema, stored, "meta")?)?;
-    Ok(document.with_raw(String::from_utf8_lossy(stored_bytes(schema, stored, "raw")?).into_owned()))
+/// The bytes under which a document is found whose text others may be kept as patches of. What a parent saw of a
+/// subagent goes when that has a transcript of its own.
+fn base_id(document: &Document) -> Option<Vec<u8>> {
+    document.uuid.as_deref().filter(|_| document.via.is_none()).map(uuid_bytes)
 }
 
-/// Reads a stored checkpoint back.
-pub(super) fn checkpoint_of(schema: &Schema, stored: &TantivyDocument) -> Result<Checkpoint> {
-    serde_json::from_slice(stored_bytes(schema, stored, "meta")?).map_err(|error| damaged(&error))
+/// What the store has of an entry.
+#[derive(Debug, Default)]
+pub(super) struct Stored(Vec<(Field, Vec<u8>)>);
+
+impl DocumentDeserialize for Stored {
+    fn deserialize<'de, D: DocumentDeserializer<'de>>(mut stored: D) -> std::result::Result<Self, DeserializeError> {
+        let mut values = Vec::with_capacity(stored.size_hint());
+        while let Some(value) = stored.next_field()? {
+            values.push(value);
+        }
+        Ok(Self(values))
+    }
 }
 
-fn stored_bytes<'d>(schema: &Schema, stored: &'d TantivyDocument, name: &str) -> Result<&'d [u8]> {
-    let field = schema.get_field(name).map_err(|error| damaged(&error))?;
-    stored.get_first(field).and_then(|value| value.as_bytes()).ok_or_else(|| damaged(&"a stored document is not whole"))
+impl Stored {
+    /// Takes a value, by its name, so that it works on an index of an older shape too.
+    pub(super) fn take(&mut self, schema: &Schema, name: &str) -> Option<Vec<u8>> {
+        let field = schema.get_field(name).ok()?;
+        self.0.iter_mut().find(|(of, _)| *of == field).map(|(_, bytes)| std::mem::take(bytes))
+    }
+
+    fn must_have(&mut self, schema: &Schema, name: &str) -> Result<Vec<u8>> {
+        self.take(schema, name).ok_or_else(|| damaged(&"a stored document is not whole"))
+    }
+
+    /// The document; `columns` are its values in them, and `mend` makes a patch whole.
+    pub(super) fn document(
+        mut self,
+        schema: &Schema,
+        columns: impl FnOnce(bool) -> Result<InColumns>,
+        mend: impl FnOnce(&[u8]) -> Result<Vec<u8>>,
+    ) -> Result<Document> {
+        let document = pack::unpacked(&self.must_have(schema, "meta")?, columns)?;
+        let raw = match self.take(schema, "patch") {
+            Some(patch) => mend(&patch)?,
+            None => self.must_have(schema, "raw")?,
+        };
+        let raw = String::from_utf8(raw).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        Ok(document.with_raw(raw))
+    }
+
+    /// The checkpoint.
+    pub(super) fn checkpoint(mut self, schema: &Schema) -> Result<Checkpoint> {
+        serde_json::from_slice(&self.must_have(schema, "meta")?).map_err(|error| damaged(&error))
+    }
 }
 
-fn damaged(cause: &dyn std::fmt::Display) -> Error {
+pub(super) fn damaged(cause: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorKind::Damaged, format!("the index is damaged: {cause}")).hint("run `unspool index --rebuild`")
 }
 
@@ -386,9 +430,9 @@ pub(super) const FAILED: u64 = 1 << 11;
 /// The flag of a document that goes on with the text of the one before, in its class.
 pub(super) const CONTINUED: u64 = 1 << 12;
 
-/// The fingerprint of an API message.
+/// The fingerprint of an API message, as short as that of a session.
 pub(super) fn message_key(message: Option<&String>) -> u64 {
-    message.map_or(0, |message| xxh3_64(message.as_bytes()))
+    message.map_or(0, |message| xxh3_64(message.as_bytes()) >> 20)
 }
 
 /// Unpacks role, kind and echo.
@@ -454,33 +498,6 @@ pub(super) fn session_key(session: &str) -> u64 {
     xxh3_64(session.as_bytes()) >> 20
 }
 
-/// All that is known of a document but its words. UUIDs are random, so as text they would take half as much again.
-fn packed(document: &mut Document) -> Vec<u8> {
-    let ids = [&document.uuid, &document.parent].map(|id| id.as_deref().and_then(uuid_from));
-    let uuid = document.uuid.take_if(|_| ids[0].is_some());
-    let parent = document.parent.take_if(|_| ids[1].is_some());
-    let mut bytes = vec![u8::from(uuid.is_some()) | u8::from(parent.is_some()) << 1];
-    ids.into_iter().flatten().for_each(|id| bytes.extend(id));
-    bytes.extend(serde_json::to_vec(document).unwrap_or_default());
-    document.uuid = uuid.or(document.uuid.take());
-    document.parent = parent.or(document.parent.take());
-    bytes
-}
-
-fn unpacked(bytes: &[u8]) -> Result<Document> {
-    let json = |bytes| serde_json::from_slice::<Document>(bytes).map_err(|error| damaged(&error));
-    // In the first format there was nothing in front of the JSON.
-    let Some((flags, mut rest)) = bytes.split_first().filter(|(first, _)| **first < 4) else { return json(bytes) };
-    let mut id = |flag| {
-        let (id, behind) = rest.split_first_chunk().filter(|_| flags & flag != 0)?;
-        rest = behind;
-        Some(uuid_text(id))
-    };
-    let (uuid, parent) = (id(1), id(2));
-    let document = json(rest)?;
-    Ok(Document { uuid: uuid.or(document.uuid.clone()), parent: parent.or(document.parent.clone()), ..document })
-}
-
 /// The longest name that is indexed, in bytes.
 const TERM_BYTES: usize = 2000;
 
@@ -520,34 +537,5 @@ mod tests {
     fn paths_are_found_by_every_tail() {
         assert_eq!(suffixes("/Home/u/x.rs"), ["home/u/x.rs", "u/x.rs", "x.rs", "/home/u/x.rs"]);
         assert_eq!(suffixes("d:/w/x.cs"), ["d:/w/x.cs", "w/x.cs", "x.cs"]);
-    }
-
-    #[test]
-    fn what_is_packed_comes_back() {
-        let ids = [
-            "0a1b2c3d-4e5f-4000-8000-0000000000ff",
-            "0A1B2C3D-4E5F-4000-8000-0000000000FF",
-            "0a1b2c3d4e5f400080000000000000ff",
-            "00000000-0000-0000-0000-000000000000",
-            "msg-7",
-            "{",
-            "",
-        ];
-        let ids: Vec<Option<String>> = ids.into_iter().map(|id| Some(id.to_string())).chain([None]).collect();
-        for uuid in &ids {
-            for parent in &ids {
-                let document =
-                    Document { uuid: uuid.clone(), parent: parent.clone(), session: "s".into(), ..Document::default() };
-                let mut given = document.clone();
-                let bytes = packed(&mut given);
-                assert_eq!(format!("{given:?}"), format!("{document:?}"));
-                assert_eq!(format!("{:?}", unpacked(&bytes).expect("unpacked")), format!("{document:?}"));
-            }
-        }
-        let plain = serde_json::to_vec(&Document { uuid: Some("x".into()), ..Document::default() }).expect("JSON");
-        assert_eq!(unpacked(&plain).expect("unpacked").uuid.as_deref(), Some("x"));
-        for broken in [&b""[..], b"\x03", b"\x01short{}", b"\x02", b"\x7f{}"] {
-            assert!(unpacked(broken).is_err(), "{broken:?}");
-        }
     }
 }

@@ -16,6 +16,7 @@ use super::checkpoint::{Checkpoint, FileKey};
 use super::directory::{SafeDirectory, Trouble};
 use super::memory;
 use super::merge::{self, Tiers};
+use super::patch::Past;
 use super::schema::{self, Entry, FORMAT_VERSION, Fields, PARSER_VERSION};
 use super::{create_or_open, damage, tantivy_error};
 use crate::document::Document;
@@ -132,8 +133,8 @@ impl Writer {
         })
     }
 
-    /// Adds documents of a file.
-    pub fn add(&self, key: FileKey, documents: Vec<Document>) -> Result<()> {
+    /// Adds documents of a file, in order; `past` is what went before of the same file.
+    pub fn add(&self, key: FileKey, documents: Vec<Document>, past: &mut Past) -> Result<()> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         for document in documents {
@@ -145,7 +146,7 @@ impl Writer {
             }
             bytes += size;
             self.tidy(size);
-            batch.push(UserOperation::Add(self.fields.entry(key, document, self.budget.take(size))));
+            batch.push(UserOperation::Add(self.fields.entry(key, document, Some(&mut *past), self.budget.take(size))));
         }
         self.run(batch)
     }

@@ -6,7 +6,7 @@ use super::Report;
 use super::plan::Plan;
 use crate::document::{Builder, Document, Kind};
 use crate::error::{Problem, Result};
-use crate::index::{Checkpoint, FileKey, Reader, Writer};
+use crate::index::{Checkpoint, FileKey, Past, Reader, Writer};
 
 /// Copies what the sources no longer hold. A damaged old index gives what it still can.
 pub(super) fn take_over(old: &[Reader], plan: &Plan, writer: &Writer, now: i64, report: &mut Report) -> Result<()> {
@@ -49,7 +49,7 @@ fn take_over_file(
     let mut gone = if checkpoint.forgotten { checkpoint } else { checkpoint.gone(now) };
     // What a damaged index says of itself may be wrong; what was taken over is known.
     gone.state.documents = documents.len() as u64;
-    writer.add(gone.key(), documents)?;
+    writer.add(gone.key(), documents, &mut Past::default())?;
     writer.checkpoint(&gone, title_of(&gone), false)
 }
 

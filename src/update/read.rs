@@ -10,7 +10,7 @@ use crate::document::{Builder, FileState, Place, TEXT_CAP};
 use crate::error::{Problem, Result};
 use crate::event::{self, Reading};
 use crate::fault::{self, Bug};
-use crate::index::{Checkpoint, FileKey};
+use crate::index::{Checkpoint, FileKey, Past};
 use crate::lines::{Ends, Line, Transcript, read_small};
 
 /// How much text is gathered before it is handed on.
@@ -86,6 +86,8 @@ struct FileReading<'a> {
     checkpoint: Checkpoint,
     ends: Ends,
     builder: Builder<'a>,
+    /// What this reading has added.
+    past: Past,
     /// Whether the index holds a checkpoint of this file already.
     replaces: bool,
     /// Documents of this unit are in the index without a checkpoint until the unit ends.
@@ -119,6 +121,7 @@ impl<'a> FileReading<'a> {
             checkpoint,
             ends,
             builder,
+            past: Past::default(),
             replaces: work.before.is_some(),
             unit: Some(gate.enter()),
             unit_start,
@@ -285,7 +288,7 @@ impl<'a> FileReading<'a> {
         self.outcome.text_bytes += documents.iter().map(|document| document.text.len() as u64).sum::<u64>();
         self.watch.documents(documents.len() as u64);
         match &self.unit {
-            Some(unit) if !documents.is_empty() => unit.writer().add(self.key, documents),
+            Some(unit) if !documents.is_empty() => unit.writer().add(self.key, documents, &mut self.past),
             _ => Ok(()),
         }
     }
