@@ -171,7 +171,7 @@ fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<S
     let figure = |of: fn(&FileState) -> u64| own.map_or(0, of);
     Ok(Some(Session {
         id: id.into(),
-        title: one_line_of(&redact(&title_of(reader, id, file)?)),
+        title: one_line_of(&redact(&title_of(reader, id, &file.card())?)),
         project: state.project.clone().unwrap_or_default().into(),
         cwd: state.cwd.clone().unwrap_or_default().into(),
         branch: state.branch.clone().unwrap_or_default().into(),

@@ -217,7 +217,7 @@ fn whole_result(found: &[Document], after: u64) -> Option<Document> {
 }
 
 fn path_of(reader: &Reader, key: FileKey) -> Result<String> {
-    Ok(reader.checkpoint(key)?.map(|file| file.path().to_string_lossy().into_owned()).unwrap_or_default())
+    Ok(reader.card(key)?.map(|file| file.path().to_string_lossy().into_owned()).unwrap_or_default())
 }
 
 /// What deals do to the files that are meant.

@@ -240,7 +240,7 @@ impl<'r> View<'r> {
     fn action(&mut self, deal: &Deal, share: &Share) -> Result<Action> {
         let call = &deal.call;
         let agent_title = match &call.agent {
-            Some(_) => self.known.file(deal.key)?.and_then(|file| file.state.description),
+            Some(_) => self.known.file(deal.key)?.and_then(|file| file.description),
             None => None,
         };
         let (added, removed) = counts(deal, share);
@@ -272,13 +272,13 @@ impl<'r> View<'r> {
         let Some(agent) = own.as_ref().filter(|file| file.source_kind() == SourceKind::Agent) else {
             return self.prompt_in(deal.key, call.timestamp.unwrap_or(i64::MAX), call.line);
         };
-        let sent = agent.state.first.or(call.timestamp).unwrap_or(i64::MAX);
-        let main = self.reader.file_of_session(&call.session)?.filter(|file| file.source_kind() == SourceKind::Session);
+        let sent = agent.first.or(call.timestamp).unwrap_or(i64::MAX);
+        let main = self.reader.card_of_session(&call.session)?.filter(|file| file.source_kind() == SourceKind::Session);
         let prompt = match main {
             Some(main) => self.prompt_in(main.key(), sent, u64::MAX)?,
             None => None,
         };
-        Ok(prompt.or_else(|| agent.state.first_prompt.clone()))
+        Ok(prompt.or_else(|| agent.stand_in.clone()))
     }
 
     fn prompt_in(&mut self, file: FileKey, time: i64, line: u64) -> Result<Option<String>> {

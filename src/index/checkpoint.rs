@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::card::{self, Card};
 use super::schema::{FORGOTTEN, GONE, PARSER_VERSION};
 use crate::discover::{Source, SourceKind, Stat};
 use crate::document::FileState;
@@ -125,10 +126,7 @@ impl Checkpoint {
 
     /// Where the file is, or was.
     pub fn path(&self) -> PathBuf {
-        match &self.path_hex {
-            Some(hex) => unhex(hex).unwrap_or_else(|| PathBuf::from(&self.path)),
-            None => PathBuf::from(&self.path),
-        }
+        path_of(&self.path, self.path_hex.as_deref())
     }
 
     /// The file's key.
@@ -138,11 +136,25 @@ impl Checkpoint {
 
     /// What the file holds.
     pub fn source_kind(&self) -> SourceKind {
-        match self.kind {
-            0 => SourceKind::Session,
-            1 => SourceKind::Agent,
-            2 => SourceKind::Spill,
-            _ => SourceKind::History,
+        kind_of(self.kind)
+    }
+
+    /// What an answer says of the file and its session.
+    pub fn card(&self) -> Card {
+        let state = &self.state;
+        let stand_ins = [&state.first_prompt, &state.first_command, &state.summary];
+        Card {
+            path: self.path.clone(),
+            path_hex: self.path_hex.clone(),
+            kind: self.kind,
+            gone_since: self.gone_since,
+            name: state.title().or(state.last_prompt.as_deref()).map(card::brief),
+            stand_in: stand_ins.into_iter().flatten().next().map(|text| card::brief(text)),
+            description: state.description.as_deref().map(card::brief),
+            project: state.project.as_deref().map(card::brief),
+            branch: state.branch.as_deref().map(card::brief),
+            first: state.first,
+            last: state.last,
         }
     }
 
@@ -228,6 +240,19 @@ fn stat_key(stat: Stat, meta: Stat, parser: u32) -> u64 {
     bytes.extend_from_slice(&stat.mtime_ns.to_le_bytes());
     bytes.extend_from_slice(&meta.mtime_ns.to_le_bytes());
     xxh3_64(&bytes).max(FORGOTTEN + 1)
+}
+
+pub(super) fn path_of(text: &str, bytes: Option<&str>) -> PathBuf {
+    bytes.and_then(unhex).unwrap_or_else(|| PathBuf::from(text))
+}
+
+pub(super) fn kind_of(code: u8) -> SourceKind {
+    match code {
+        0 => SourceKind::Session,
+        1 => SourceKind::Agent,
+        2 => SourceKind::Spill,
+        _ => SourceKind::History,
+    }
 }
 
 fn kind_code(kind: SourceKind) -> u8 {

@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use rayon::prelude::*;
+use tantivy::collector::Collector as _;
 use tantivy::query::{EnableScoring, Query as TantivyQuery, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocSet as _, Score, TERMINATED, Term};
@@ -204,7 +206,11 @@ impl Reader {
             Wanted { without: aim.filter.without_session.as_deref().map(session_key), prior: prior_for(aim.query) };
         let scoring = EnableScoring::enabled_from_searcher(&self.searcher);
         let ranking = ranking.iter().map(|one| one.weight(scoring)).collect::<tantivy::Result<_>>()?;
-        self.searcher.search(&*query, &Gather { wanted, ranking })
+        let gather = Gather { wanted, ranking };
+        let weight = query.weight(scoring)?;
+        let segments = self.searcher.segment_readers().par_iter().with_max_len(1).enumerate();
+        let found = segments.map(|(ord, reader)| gather.collect_segment(&*weight, ord as u32, reader));
+        gather.merge_fruits(found.collect::<tantivy::Result<_>>()?)
     }
 
     /// Of copies of equal age, shows the one whose file comes first.
@@ -217,7 +223,7 @@ impl Reader {
                 let key = self.source_key(copy.address)?;
                 let path = match paths.get(&key) {
                     Some(path) => path.clone(),
-                    None => self.checkpoint(key).ok().flatten().map(|file| file.path()).unwrap_or_default(),
+                    None => self.card(key).ok().flatten().map(|file| file.path()).unwrap_or_default(),
                 };
                 paths.entry(key).or_insert_with(|| path.clone());
                 placed.push((path, copy));

@@ -5,6 +5,7 @@
 
 mod budget;
 mod candidates;
+mod card;
 mod checkpoint;
 mod columns;
 mod correct;
@@ -40,6 +41,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::discover::Root;
 use crate::error::{Error, ErrorKind, Problem, Result, kind_of_io};
+pub use card::Card;
 pub use checkpoint::{Checkpoint, FileKey, Known};
 pub use columns::{Names, Row, RowAt, Spent};
 pub use correct::{Corrections, Meant};

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tantivy::collector::{Count, DocSetCollector};
 use tantivy::columnar::{Column, StrColumn};
@@ -13,6 +13,7 @@ use tantivy::{
     DocAddress, DocId, DocSet as _, ReloadPolicy, Searcher, SegmentOrdinal, SegmentReader, TERMINATED, Term,
 };
 
+use super::card::Card;
 use super::checkpoint::{Checkpoint, FileKey, Known};
 use super::directory::SafeDirectory;
 use super::gather::ByPrint;
@@ -24,6 +25,10 @@ use super::writer::Header;
 use super::{Found, damage, damaged, open_checked, register, tantivy_error};
 use crate::document::{Document, Kind};
 use crate::error::Result;
+
+/// How many blocks of texts are kept unpacked, of each segment: enough for texts that stand near one another. More
+/// would only take new memory for each block.
+const BLOCKS: usize = 4;
 
 /// An index open for reading.
 pub struct Reader {
@@ -42,17 +47,29 @@ pub struct Reader {
 struct Columns {
     /// The files that documents were read from.
     source: Option<StrColumn>,
+    card: Option<StrColumn>,
     class: Column<u64>,
     line: Column<u64>,
     time: Column<i64>,
     tokens: OnceLock<[Column<u64>; TOKENS.len()]>,
+    /// Files by their places in `source`, as far as they were looked up.
+    keys: Mutex<HashMap<u64, FileKey>>,
 }
 
 impl Columns {
     fn open(reader: &SegmentReader) -> tantivy::Result<Self> {
         let fields = reader.fast_fields();
         let (class, line) = (fields.u64("class")?, fields.u64("line")?);
-        Ok(Self { source: fields.str("source")?, class, line, time: fields.i64("time")?, tokens: OnceLock::new() })
+        let (source, card) = (fields.str("source")?, fields.str("card")?);
+        Ok(Self {
+            source,
+            card,
+            class,
+            line,
+            time: fields.i64("time")?,
+            tokens: OnceLock::new(),
+            keys: Mutex::default(),
+        })
     }
 
     fn tokens(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<[u64; TOKENS.len()]> {
@@ -106,8 +123,9 @@ impl Reader {
     }
 
     fn with_index(path: &Path, index: tantivy::Index) -> Result<Self> {
-        let opened =
-            catch_unwind(AssertUnwindSafe(|| index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()));
+        let opened = catch_unwind(AssertUnwindSafe(|| {
+            index.reader_builder().reload_policy(ReloadPolicy::Manual).doc_store_cache_num_blocks(BLOCKS).try_into()
+        }));
         let reader: tantivy::IndexReader = match opened {
             Ok(reader) => reader.map_err(|error| damage(path, &error))?,
             Err(_) => return Err(damaged(path, "a file of it cannot be read")),
@@ -192,8 +210,31 @@ impl Reader {
         Ok(all)
     }
 
-    /// The checkpoint of a session's own transcript, or of any other of its files where it has none.
-    pub fn file_of_session(&self, session: &str) -> Result<Option<Checkpoint>> {
+    /// What an answer says of a file; none if nothing was read of it, or if it cannot be told.
+    pub fn card(&self, key: FileKey) -> Result<Option<Card>> {
+        let found = self.with_term(Term::from_field_text(self.fields.checkpoint, &key.text()))?;
+        match found.as_slice() {
+            [one] => self.card_at(*one).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn card_at(&self, address: DocAddress) -> Result<Card> {
+        let mut json = String::new();
+        self.guarded(|| {
+            let cards = &self.columns(address.segment_ord)?.card;
+            if let Some((cards, ord)) =
+                cards.as_ref().and_then(|cards| cards.term_ords(address.doc_id).next().map(|ord| (cards, ord)))
+            {
+                cards.ord_to_str(ord, &mut json)?;
+            }
+            Ok(())
+        })?;
+        serde_json::from_str(&json).map_err(|error| schema::damaged(&error))
+    }
+
+    /// The card of a session's own transcript, or of any other of its files where it has none.
+    pub fn card_of_session(&self, session: &str) -> Result<Option<Card>> {
         let of_session = || exact(Term::from_field_text(self.fields.session, session));
         let main = exact(Term::from_field_text(self.fields.flag, MAIN_FILE));
         let any = exact(Term::from_field_text(self.fields.kind, CHECKPOINT_KIND));
@@ -201,7 +242,7 @@ impl Reader {
             let query = BooleanQuery::new(vec![(Occur::Must, which), (Occur::Must, of_session())]);
             let found = self.guarded(|| self.searcher.search(&query, &DocSetCollector))?;
             if let Some(address) = found.into_iter().min() {
-                return self.stored(address).and_then(|stored| stored.checkpoint(&self.schema)).map(Some);
+                return self.card_at(address).map(Some);
             }
         }
         Ok(None)
@@ -496,13 +537,19 @@ impl Reader {
     }
 
     pub(super) fn source_key(&self, address: DocAddress) -> tantivy::Result<FileKey> {
-        let mut text = String::new();
-        if let Some(column) = &self.columns(address.segment_ord)?.source
-            && let Some(ord) = column.term_ords(address.doc_id).next()
-        {
-            column.ord_to_str(ord, &mut text)?;
+        let columns = self.columns(address.segment_ord)?;
+        let nowhere = FileKey::from_number(0);
+        let Some(column) = &columns.source else { return Ok(nowhere) };
+        let Some(ord) = column.term_ords(address.doc_id).next() else { return Ok(nowhere) };
+        let known = || columns.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(key) = known().get(&ord) {
+            return Ok(*key);
         }
-        Ok(FileKey::parse(&text).unwrap_or(FileKey::from_number(0)))
+        let mut text = String::new();
+        column.ord_to_str(ord, &mut text)?;
+        let key = FileKey::parse(&text).unwrap_or(nowhere);
+        known().insert(ord, key);
+        Ok(key)
     }
 
     fn columns(&self, segment: SegmentOrdinal) -> tantivy::Result<&Columns> {

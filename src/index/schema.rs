@@ -88,6 +88,8 @@ pub(super) struct Fields {
     pub(super) line: Field,
     /// Of a checkpoint: fingerprint of the file's state.
     pub(super) stat: Field,
+    /// Of a checkpoint: its [`super::Card`], as JSON.
+    pub(super) card: Field,
     pub(super) session: Field,
     /// Fingerprint of the session, to group by.
     pub(super) session_key: Field,
@@ -133,6 +135,7 @@ pub(super) fn schema() -> (Schema, Fields) {
         time: builder.add_i64_field("time", FAST),
         line: builder.add_u64_field("line", FAST),
         stat: builder.add_u64_field("stat", FAST),
+        card: builder.add_text_field("card", TextOptions::default().set_fast("raw")),
         session: name_field(&mut builder, "session"),
         session_key: builder.add_u64_field("session_key", FAST),
         agent: name_field(&mut builder, "agent"),
@@ -335,6 +338,7 @@ impl Fields {
             // No hit ever is a checkpoint; but a column that every document has is read faster.
             (self.class, Leaf::Unsigned(class_of(&Document { kind: Kind::Unknown, ..Document::default() }))),
             (self.stat, Leaf::Unsigned(checkpoint.stat_key())),
+            (self.card, Leaf::Text(serde_json::to_string(&checkpoint.card()).unwrap_or_default())),
             (self.meta, Leaf::Bytes(serde_json::to_vec(checkpoint).unwrap_or_default())),
         ];
         if checkpoint.source_kind() == SourceKind::Session {

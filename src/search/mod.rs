@@ -14,6 +14,7 @@ use crate::document::{Kind, Role};
 use crate::error::Result;
 use crate::index::{Factors, Found, Reader, Search, Sort, UnknownName};
 use crate::query::{Filter, Query};
+use crate::redact;
 use crate::snippet::Snippet;
 use crate::untrusted::Untrusted;
 
@@ -155,6 +156,9 @@ pub struct Hit {
 
 /// Answers a search.
 pub fn search(reader: &Reader, request: &Request) -> Result<Response> {
+    if !request.reveal {
+        rayon::spawn(redact::prepare);
+    }
     let plain = verify::plain_reading(reader, request)?;
     let query = plain.as_ref().unwrap_or(&request.query);
     let corrections = reader.corrections(query)?;
@@ -176,7 +180,7 @@ pub fn search(reader: &Reader, request: &Request) -> Result<Response> {
     let page = page::cut(&mut ranked, request);
     // Most of the time of a search is spent unpacking the texts that are shown.
     let show = |group: &Group| View::new(reader, request, query, &corrections).session_hits(&ranked, group);
-    let sessions = page.groups.par_iter().map(show).collect::<Result<Vec<_>>>()?;
+    let sessions = page.groups.par_iter().with_max_len(1).map(show).collect::<Result<Vec<_>>>()?;
     let corrected =
         corrections.iter().filter_map(|(word, meant)| Some((word.to_string(), meant.first()?.term.clone())));
     Ok(Response {

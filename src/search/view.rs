@@ -8,7 +8,7 @@ use super::{Group, Hit, Request, SessionHits, SessionInfo, context};
 use crate::discover::SourceKind;
 use crate::document::{Document, Kind};
 use crate::error::Result;
-use crate::index::{Checkpoint, Corrections, FileKey, Found, Ranked, Reader};
+use crate::index::{Card, Corrections, FileKey, Found, Ranked, Reader};
 use crate::query::Query;
 use crate::redact::redact;
 use crate::snippet::Marks;
@@ -57,7 +57,7 @@ impl<'a> View<'a> {
         let file = self.known.file(key)?;
         let (path, gone) =
             file.as_ref().map_or((PathBuf::new(), true), |file| (file.path(), file.gone_since.is_some()));
-        let agent_title = file.as_ref().and_then(|file| file.state.description.clone()).map(Untrusted::new);
+        let agent_title = file.as_ref().and_then(|file| file.description.clone()).map(Untrusted::new);
         let (also_in, earliest) = self.copies(key, &document)?;
         // Masked before it is cut: half a secret looks like none.
         let shown = if self.request.reveal { Cow::Borrowed(document.text.as_str()) } else { redact(&document.text) };
@@ -111,7 +111,7 @@ impl<'a> View<'a> {
 #[derive(Debug)]
 pub(crate) struct Lookup<'r> {
     reader: &'r Reader,
-    files: HashMap<FileKey, Option<Checkpoint>>,
+    files: HashMap<FileKey, Option<Card>>,
     sessions: HashMap<String, SessionInfo>,
 }
 
@@ -120,12 +120,12 @@ impl<'r> Lookup<'r> {
         Self { reader, files: HashMap::new(), sessions: HashMap::new() }
     }
 
-    /// What was read of a file.
-    pub(crate) fn file(&mut self, key: FileKey) -> Result<Option<Checkpoint>> {
+    /// What there is to say of a file.
+    pub(crate) fn file(&mut self, key: FileKey) -> Result<Option<Card>> {
         if let Some(file) = self.files.get(&key) {
             return Ok(file.clone());
         }
-        let file = self.reader.checkpoint(key)?;
+        let file = self.reader.card(key)?;
         self.files.insert(key, file.clone());
         Ok(file)
     }
@@ -150,11 +150,11 @@ pub fn session_info(reader: &Reader, session: &str, hit: &Document) -> Result<Se
     info_from(reader, session, hit, main_file(reader, session)?.as_ref())
 }
 
-fn main_file(reader: &Reader, session: &str) -> Result<Option<Checkpoint>> {
-    if session.is_empty() { Ok(None) } else { reader.file_of_session(session) }
+fn main_file(reader: &Reader, session: &str) -> Result<Option<Card>> {
+    if session.is_empty() { Ok(None) } else { reader.card_of_session(session) }
 }
 
-fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&Checkpoint>) -> Result<SessionInfo> {
+fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&Card>) -> Result<SessionInfo> {
     let Some(file) = file else {
         let project = hit.project.clone().unwrap_or_default();
         let title = one_line_of(&hit.text);
@@ -168,27 +168,24 @@ fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&Check
         });
     };
     let is_main = file.source_kind() == SourceKind::Session;
-    let state = &file.state;
     Ok(SessionInfo {
         id: session.into(),
         title: one_line_of(&title_of(reader, session, file)?),
-        project: state.project.clone().unwrap_or_default().into(),
-        branch: state.branch.clone().unwrap_or_default().into(),
-        last: state.last,
+        project: file.project.clone().unwrap_or_default().into(),
+        branch: file.branch.clone().unwrap_or_default().into(),
+        last: file.last,
         gone: !is_main || file.gone_since.is_some(),
         history_only: false,
     })
 }
 
 /// Claude Code's own order: a given name, the last prompt, a name given by another file, the first prompt.
-pub(crate) fn title_of(reader: &Reader, session: &str, file: &Checkpoint) -> Result<String> {
-    let state = &file.state;
-    if let Some(title) = state.title().or(state.last_prompt.as_deref()) {
-        return Ok(title.to_string());
+pub(crate) fn title_of(reader: &Reader, session: &str, file: &Card) -> Result<String> {
+    if let Some(name) = &file.name {
+        return Ok(name.clone());
     }
     let by_leaf = reader.titles_by_leaf(session)?.pop();
-    let stand_ins = [&state.first_prompt, &state.first_command, &state.summary];
-    Ok(by_leaf.or_else(|| stand_ins.into_iter().flatten().next().cloned()).unwrap_or_default())
+    Ok(by_leaf.or_else(|| file.stand_in.clone()).unwrap_or_default())
 }
 
 pub(crate) fn one_line_of(text: &str) -> Untrusted {

@@ -5,6 +5,7 @@ mod config;
 mod files;
 mod out;
 mod pager;
+mod process;
 mod progress;
 mod settings;
 mod schedule;

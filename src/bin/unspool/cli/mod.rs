@@ -143,6 +143,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
     if crate::out::notes_are_seen() {
         crate::schedule::record::remind(&config.store, crate::config::now());
     }
+    crate::process::start_threads();
     match cli.command {
         Command::Search(args) => search::run(&config, &args),
         Command::File(args) => file::run(&config, &args),

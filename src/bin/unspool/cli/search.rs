@@ -140,6 +140,7 @@ enum Order {
 }
 
 pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
+    crate::process::keep_memory();
     let start = Instant::now();
     let request = request(config, args)?;
     let fresh = refresh::open(config, !args.no_refresh)?;

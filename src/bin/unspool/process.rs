@@ -1,0 +1,39 @@
+//! How the process uses the machine: few threads, and memory that is kept once it was had.
+
+/// More threads than this do not help a search.
+const THREADS: usize = 4;
+
+/// Starts the threads that searching and looking for files share. Left to itself rayon would ask for quotas first, which
+/// takes as long as a good part of a search.
+pub(crate) fn start_threads() {
+    // Were there threads already, they would do.
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(cores().clamp(1, THREADS)).build_global();
+}
+
+#[cfg(target_os = "linux")]
+fn cores() -> usize {
+    rustix::thread::sched_getaffinity(None).map_or(THREADS, |set| set.count() as usize)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Keeps freed memory for whatever is needed next, for a process that ends soon: a page that is got anew from the system
+/// costs more than unpacking what goes into it.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "mallopt has no safe form; it touches nothing that is in use")]
+pub(crate) fn keep_memory() {
+    const LARGE: i32 = 64 << 20;
+    for (option, value) in
+        [(libc::M_MMAP_THRESHOLD, LARGE), (libc::M_TRIM_THRESHOLD, LARGE), (libc::M_TOP_PAD, 1 << 20)]
+    {
+        // SAFETY: may be called at any time.
+        unsafe { libc::mallopt(option, value) };
+    }
+}
+
+/// Other systems do that by themselves.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn keep_memory() {}
