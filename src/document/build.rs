@@ -325,7 +325,7 @@ impl<'s> Builder<'s> {
         inner.sidechain = true;
         inner.timestamp = inner.timestamp.or(outer.timestamp);
         inner.agent = Some(agent.clone());
-        let (made, calls) = (self.out.len(), self.state.tally.calls);
+        let (made, documents, calls) = (self.out.len(), self.state.documents, self.state.tally.calls);
         match std::mem::take(&mut inner.body) {
             Body::User { blocks, origin, meta, compact, .. } => {
                 self.user(place, &mut inner, blocks, &Speaker { origin: origin.as_deref(), meta, compact });
@@ -336,7 +336,7 @@ impl<'s> Builder<'s> {
         for document in &mut self.out[made..] {
             document.via = Some(agent.to_string());
         }
-        self.state.tally.calls = calls;
+        (self.state.documents, self.state.tally.calls) = (documents, calls);
     }
 
     fn normal(&self, file: &str) -> String {

@@ -343,7 +343,7 @@ pub struct FileState {
     pub bad: u64,
     /// Lines too long to read.
     pub oversized: u64,
-    /// Documents made so far.
+    /// Documents made so far, without what was seen of subagents, which goes when they have transcripts of their own.
     pub documents: u64,
     /// What the conversation amounts to.
     pub tally: Tally,

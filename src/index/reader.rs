@@ -9,6 +9,7 @@ use tantivy::collector::{Count, DocSetCollector};
 use tantivy::columnar::{Column, StrColumn};
 use tantivy::query::{BooleanQuery, Occur, Query as TantivyQuery, TermQuery};
 use tantivy::schema::{IndexRecordOption, Schema};
+use tantivy::store::StoreReader;
 use tantivy::{
     DocAddress, DocId, DocSet as _, ReloadPolicy, Searcher, SegmentOrdinal, SegmentReader, TERMINATED, Term,
 };
@@ -20,7 +21,7 @@ use super::gather::ByPrint;
 use super::ids::uuid_bytes;
 use super::pack::InColumns;
 use super::patch::Patch;
-use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, MAIN_FILE, Stored, TOKENS};
+use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, MAIN_FILE, SEEN, Stored, TOKENS};
 use super::writer::Header;
 use super::{Found, damage, damaged, open_checked, register, tantivy_error};
 use crate::document::{Document, Kind};
@@ -28,7 +29,7 @@ use crate::error::Result;
 
 /// How many blocks of texts are kept unpacked, of each segment: enough for texts that stand near one another. More
 /// would only take new memory for each block.
-const BLOCKS: usize = 4;
+const BLOCKS: usize = 2;
 
 /// An index open for reading.
 pub struct Reader {
@@ -41,6 +42,8 @@ pub struct Reader {
     leaves: OnceLock<ByPrint<DocAddress>>,
     /// The columns that are read for each document that is fetched, of each segment.
     columns: Vec<OnceLock<Columns>>,
+    /// The texts, of each segment.
+    stores: Vec<OnceLock<StoreReader>>,
 }
 
 /// What is read of the columns for each document that is fetched.
@@ -123,9 +126,8 @@ impl Reader {
     }
 
     fn with_index(path: &Path, index: tantivy::Index) -> Result<Self> {
-        let opened = catch_unwind(AssertUnwindSafe(|| {
-            index.reader_builder().reload_policy(ReloadPolicy::Manual).doc_store_cache_num_blocks(BLOCKS).try_into()
-        }));
+        let opened =
+            catch_unwind(AssertUnwindSafe(|| index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()));
         let reader: tantivy::IndexReader = match opened {
             Ok(reader) => reader.map_err(|error| damage(path, &error))?,
             Err(_) => return Err(damaged(path, "a file of it cannot be read")),
@@ -133,7 +135,9 @@ impl Reader {
         let (_, fields) = schema::schema();
         let searcher = reader.searcher();
         let schema = index.schema();
-        let columns = searcher.segment_readers().iter().map(|_| OnceLock::new()).collect();
+        let segments = searcher.segment_readers();
+        let columns = segments.iter().map(|_| OnceLock::new()).collect();
+        let stores = segments.iter().map(|_| OnceLock::new()).collect();
         Ok(Self {
             path: path.to_path_buf(),
             schema,
@@ -143,6 +147,7 @@ impl Reader {
             transcripts: OnceLock::new(),
             leaves: OnceLock::new(),
             columns,
+            stores,
         })
     }
 
@@ -258,10 +263,20 @@ impl Reader {
         Ok(sessions)
     }
 
-    /// How many documents a file has.
+    /// How many documents a file has, without what it saw of subagents.
     pub fn count_of(&self, key: FileKey) -> Result<u64> {
-        let term = Term::from_field_text(self.fields.source, &key.text());
-        self.guarded(|| Ok(self.searcher.search(&*exact(term), &Count)? as u64))
+        let of_file = exact(Term::from_field_text(self.fields.source, &key.text()));
+        let own = BooleanQuery::new(vec![(Occur::Must, of_file), (Occur::MustNot, self.seen())]);
+        self.guarded(|| Ok(self.searcher.search(&own, &Count)? as u64))
+    }
+
+    /// How many documents are what parents saw of subagents.
+    pub fn count_seen(&self) -> Result<u64> {
+        self.guarded(|| Ok(self.searcher.search(&*self.seen(), &Count)? as u64))
+    }
+
+    fn seen(&self) -> Box<dyn TantivyQuery> {
+        exact(Term::from_field_text(self.fields.flag, SEEN))
     }
 
     /// How many documents of a file belong to a session.
@@ -306,6 +321,19 @@ impl Reader {
         let documents = self.documents(&found)?;
         let is_copy = |document: &Document| [&document.uuid, &document.note].into_iter().flatten().any(|id| id == uuid);
         Ok(documents.into_iter().filter(is_copy).collect())
+    }
+
+    /// The documents of hits, and the files they were read from. Those that stand side by side are read one after the
+    /// other, so that what they are packed in is unpacked once.
+    pub fn fetch_all(&self, hits: &[Found]) -> Result<Vec<(FileKey, Document)>> {
+        let mut order: Vec<usize> = (0..hits.len()).collect();
+        order.sort_unstable_by_key(|at| hits[*at].address);
+        let mut fetched = Vec::with_capacity(hits.len());
+        for at in order {
+            fetched.push((at, self.fetch(&hits[at])?));
+        }
+        fetched.sort_unstable_by_key(|(at, _)| *at);
+        Ok(fetched.into_iter().map(|(_, one)| one).collect())
     }
 
     /// The document of a hit, and the file it was read from.
@@ -439,9 +467,9 @@ impl Reader {
         let mut count = 0;
         for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
             for doc in reader.doc_ids_alive() {
-                let mut stored = self.stored(DocAddress::new(ord as u32, doc))?;
-                if let Some(patch) = stored.take(&self.schema, "patch") {
-                    self.mended(&patch)?;
+                let stored = self.stored(DocAddress::new(ord as u32, doc))?;
+                if let Some(patch) = stored.get(&self.schema, "patch") {
+                    self.mended(patch)?;
                 }
                 count += 1;
             }
@@ -520,8 +548,8 @@ impl Reader {
         let patch = Patch::read(patch).ok_or_else(lost)?;
         let uuid = self.schema.get_field("uuid").unwrap_or(self.fields.uuid);
         for base in self.with_term(Term::from_field_bytes(uuid, patch.base))? {
-            let raw = self.stored(base)?.take(&self.schema, "raw");
-            if let Some(text) = raw.and_then(|raw| patch.apply(&raw)) {
+            let stored = self.stored(base)?;
+            if let Some(text) = stored.get(&self.schema, "raw").and_then(|raw| patch.apply(raw)) {
                 return Ok(text);
             }
         }
@@ -529,7 +557,17 @@ impl Reader {
     }
 
     fn stored(&self, address: DocAddress) -> Result<Stored> {
-        self.guarded(|| self.searcher.doc(address))
+        let bytes = self.guarded(|| self.store(address.segment_ord)?.get_document_bytes(address.doc_id))?;
+        Stored::read(bytes).ok_or_else(|| schema::damaged(&"a stored document is not whole"))
+    }
+
+    fn store(&self, segment: SegmentOrdinal) -> tantivy::Result<&StoreReader> {
+        let slot = &self.stores[segment as usize];
+        if let Some(open) = slot.get() {
+            return Ok(open);
+        }
+        let opened = self.searcher.segment_reader(segment).get_store_reader(BLOCKS)?;
+        Ok(slot.get_or_init(|| opened))
     }
 
     pub(super) fn source_of(&self, address: DocAddress) -> Result<FileKey> {

@@ -3,11 +3,10 @@
 //! Every document keeps its text and all else that is known of it, so an index of another shape can be filled from
 //! an old one when the transcript itself is long gone.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use tantivy::schema::document::{
-    DeserializeError, DocumentDeserialize, DocumentDeserializer, ReferenceValue, ReferenceValueLeaf,
-};
+use tantivy::directory::OwnedBytes;
+use tantivy::schema::document::{ReferenceValue, ReferenceValueLeaf};
 use tantivy::schema::{
     BytesOptions, FAST, Field, IndexRecordOption, STORED, Schema, SchemaBuilder, TextFieldIndexing, TextOptions, Value,
 };
@@ -49,6 +48,8 @@ pub(super) const MAIN_FILE: &str = "main";
 pub(super) const ERROR: &str = "error";
 /// The flag of what a subagent said or was told.
 pub(super) const AGENT: &str = "agent";
+/// The flag of what a parent saw of a subagent.
+pub(super) const SEEN: &str = "seen";
 /// The flag of the checkpoint of a file with messages that no document tells of.
 pub(super) const WORDLESS: &str = "wordless";
 /// What stands in place of a fingerprint for a file that is gone.
@@ -118,8 +119,13 @@ pub(super) struct Fields {
     pub(super) meta: Field,
 }
 
-/// Makes the schema.
+/// The schema.
 pub(super) fn schema() -> (Schema, Fields) {
+    static MADE: LazyLock<(Schema, Fields)> = LazyLock::new(make_schema);
+    MADE.clone()
+}
+
+fn make_schema() -> (Schema, Fields) {
     let mut builder = Schema::builder();
     let fields = Fields {
         source: builder.add_text_field("source", name_options().set_fast("raw")),
@@ -179,9 +185,11 @@ fn name_options() -> TextOptions {
 
 /// Fingerprint of all that decides whether an index directory can be used by this program.
 pub(super) fn fingerprint() -> u64 {
-    let (schema, _) = schema();
-    let text = serde_json::to_string(&schema).unwrap_or_default();
-    xxh3_64_with_seed(text.as_bytes(), u64::from(ANALYSIS_VERSION))
+    static MADE: LazyLock<u64> = LazyLock::new(|| {
+        let text = serde_json::to_string(&schema().0).unwrap_or_default();
+        xxh3_64_with_seed(text.as_bytes(), u64::from(ANALYSIS_VERSION))
+    });
+    *MADE
 }
 
 /// A value of an entry.
@@ -294,6 +302,9 @@ impl Fields {
         if document.error {
             put(self.flag, Leaf::Text(ERROR.to_string()));
         }
+        if document.via.is_some() {
+            put(self.flag, Leaf::Text(SEEN.to_string()));
+        }
         if document.agent.is_some() || document.role == Role::Subagent {
             put(self.flag, Leaf::Text(AGENT.to_string()));
         }
@@ -362,51 +373,74 @@ fn base_id(document: &Document) -> Option<Vec<u8>> {
     document.uuid.as_deref().filter(|_| document.via.is_none()).map(uuid_bytes)
 }
 
-/// What the store has of an entry.
-#[derive(Debug, Default)]
-pub(super) struct Stored(Vec<(Field, Vec<u8>)>);
+/// What the store has of an entry. It is taken apart here rather than by tantivy, which believes a damaged length and
+/// asks for that much memory.
+#[derive(Debug)]
+pub(super) struct Stored(Vec<(Field, OwnedBytes)>);
 
-impl DocumentDeserialize for Stored {
-    fn deserialize<'de, D: DocumentDeserializer<'de>>(mut stored: D) -> std::result::Result<Self, DeserializeError> {
-        let mut values = Vec::with_capacity(stored.size_hint());
-        while let Some(value) = stored.next_field()? {
-            values.push(value);
-        }
-        Ok(Self(values))
-    }
-}
+/// How tantivy marks bytes among the values of an entry; nothing else is stored.
+const BYTES: u8 = 4;
 
 impl Stored {
-    /// Takes a value, by its name, so that it works on an index of an older shape too.
-    pub(super) fn take(&mut self, schema: &Schema, name: &str) -> Option<Vec<u8>> {
-        let field = schema.get_field(name).ok()?;
-        self.0.iter_mut().find(|(of, _)| *of == field).map(|(_, bytes)| std::mem::take(bytes))
+    /// Takes an entry apart: how many values, then of each the field, the type, the length and the bytes.
+    pub(super) fn read(mut bytes: OwnedBytes) -> Option<Self> {
+        let mut values = Vec::new();
+        for _ in 0..vint(&mut bytes)? {
+            let field = u32::from_le_bytes(*bytes.first_chunk()?);
+            bytes.advance(4);
+            let is_bytes = *bytes.first()? == BYTES;
+            bytes.advance(1);
+            let length = usize::try_from(vint(&mut bytes)?).ok().filter(|length| is_bytes && *length <= bytes.len())?;
+            values.push((Field::from_field_id(field), bytes.slice(0..length)));
+            bytes.advance(length);
+        }
+        Some(Self(values))
     }
 
-    fn must_have(&mut self, schema: &Schema, name: &str) -> Result<Vec<u8>> {
-        self.take(schema, name).ok_or_else(|| damaged(&"a stored document is not whole"))
+    /// Takes a value, by its name, so that it works on an index of an older shape too.
+    pub(super) fn get(&self, schema: &Schema, name: &str) -> Option<&[u8]> {
+        let field = schema.get_field(name).ok()?;
+        self.0.iter().find(|(of, _)| *of == field).map(|(_, bytes)| bytes.as_slice())
+    }
+
+    fn must_have(&self, schema: &Schema, name: &str) -> Result<&[u8]> {
+        self.get(schema, name).ok_or_else(|| damaged(&"a stored document is not whole"))
     }
 
     /// The document; `columns` are its values in them, and `mend` makes a patch whole.
     pub(super) fn document(
-        mut self,
+        &self,
         schema: &Schema,
         columns: impl FnOnce(bool) -> Result<InColumns>,
         mend: impl FnOnce(&[u8]) -> Result<Vec<u8>>,
     ) -> Result<Document> {
-        let document = pack::unpacked(&self.must_have(schema, "meta")?, columns)?;
-        let raw = match self.take(schema, "patch") {
-            Some(patch) => mend(&patch)?,
-            None => self.must_have(schema, "raw")?,
+        let document = pack::unpacked(self.must_have(schema, "meta")?, columns)?;
+        let raw = match self.get(schema, "patch") {
+            Some(patch) => mend(patch)?,
+            None => self.must_have(schema, "raw")?.to_vec(),
         };
         let raw = String::from_utf8(raw).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         Ok(document.with_raw(raw))
     }
 
     /// The checkpoint.
-    pub(super) fn checkpoint(mut self, schema: &Schema) -> Result<Checkpoint> {
-        serde_json::from_slice(&self.must_have(schema, "meta")?).map_err(|error| damaged(&error))
+    pub(super) fn checkpoint(&self, schema: &Schema) -> Result<Checkpoint> {
+        serde_json::from_slice(self.must_have(schema, "meta")?).map_err(|error| damaged(&error))
     }
+}
+
+/// Reads a number as tantivy writes it: the last byte has its highest bit set.
+fn vint(bytes: &mut OwnedBytes) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let byte = *bytes.first()?;
+        bytes.advance(1);
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 != 0 {
+            return Some(number);
+        }
+    }
+    None
 }
 
 pub(super) fn damaged(cause: &dyn std::fmt::Display) -> Error {
@@ -534,6 +568,23 @@ mod tests {
                 let document = Document { role, kind, echo: true, error: true, ..Document::default() };
                 assert_eq!(from_class(class_of(&document)), (role, kind, true));
             }
+        }
+    }
+
+    #[test]
+    fn a_damaged_length_is_not_believed() {
+        let entry = [&[0x81, 9, 0, 0, 0, BYTES, 0x83][..], b"abc"].concat();
+        let stored = Stored::read(OwnedBytes::new(entry.clone())).expect("whole");
+        assert_eq!(
+            stored.0.iter().map(|(field, bytes)| (field.field_id(), bytes.as_slice())).collect::<Vec<_>>(),
+            [(9, &b"abc"[..])]
+        );
+        let huge = [0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0xff];
+        for damaged in [[&huge[..], &entry[1..]].concat(), [&entry[..6], &huge, b"abc"].concat(), vec![0x7f; 20]] {
+            assert!(Stored::read(OwnedBytes::new(damaged)).is_none());
+        }
+        for cut in 0..entry.len() {
+            assert!(Stored::read(OwnedBytes::new(entry[..cut].to_vec())).is_none(), "{cut}");
         }
     }
 

@@ -48,7 +48,7 @@ fn take_over_file(
     report.carried += documents.len() as u64;
     let mut gone = if checkpoint.forgotten { checkpoint } else { checkpoint.gone(now) };
     // What a damaged index says of itself may be wrong; what was taken over is known.
-    gone.state.documents = documents.len() as u64;
+    gone.state.documents = documents.iter().filter(|document| document.via.is_none()).count() as u64;
     writer.add(gone.key(), documents, &mut Past::default())?;
     writer.checkpoint(&gone, title_of(&gone), false)
 }

@@ -11,7 +11,7 @@ use unspool::document::{Document, FileState};
 use unspool::index::Store;
 use unspool::update::{Unwatched, UpdateOptions, update};
 
-use crate::util::{session, user_line, uuid};
+use crate::util::{long_text, session, user_line, uuid};
 
 /// Something that happens to one of a few files, or to the index.
 #[derive(Clone, Debug)]
@@ -218,7 +218,7 @@ fn name(file: usize) -> String {
     }
 }
 
-const LINE_KINDS: usize = 12;
+const LINE_KINDS: usize = 13;
 
 /// Lines of many kinds, each with words of its own.
 fn made(kinds: &[usize], file: usize, step: u32) -> Vec<u8> {
@@ -231,6 +231,7 @@ fn made(kinds: &[usize], file: usize, step: u32) -> Vec<u8> {
         let prompt = format!("words of step{step} line{at}");
         text += &match kind {
             0 => user_line(&session, number, &prompt),
+            11 => user_line(&session, number, &format!("{prompt}\n{}", long_text(number))),
             1 => {
                 format!(
                     r#"{{"type":"assistant","uuid":"{id}","parentUuid":"{before}","cwd":"/w/x","sessionId":"{session}","timestamp":"2026-10-02T00:00:00.000Z","message":{{"id":"m{step}","model":"opus","content":[{{"type":"tool_use","id":"t{step}","name":"Read","input":{{"file_path":"src/f{at}.rs"}}}}],"usage":{{"input_tokens":3}}}}}}"#

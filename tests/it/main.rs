@@ -23,6 +23,8 @@ mod ranking;
 mod fixtures;
 // Reading only what is new: any number of runs equals one.
 mod incremental;
+// Texts that repeat an earlier one.
+mod patches;
 // The fault catalogue, one test for each case, named after its id.
 mod faults_a;
 mod faults_b;

@@ -18,7 +18,7 @@ use unspool::index::{Checkpoint, Reader, Store};
 use unspool::update::{Unwatched, UpdateOptions, update};
 use unspool::upkeep::verify;
 
-use crate::util::{Ran, session, user_line};
+use crate::util::{Ran, long_text, session, user_line};
 
 /// What is found at which offset of a file.
 pub(crate) type Texts = BTreeSet<(u64, String)>;
@@ -93,7 +93,7 @@ fn words(record: &Value) -> Vec<String> {
 }
 
 /// How many kinds of lines there are.
-pub(crate) const KINDS: usize = 8;
+pub(crate) const KINDS: usize = 9;
 
 /// A line of some kind, with words of its own.
 pub(crate) fn made(kind: usize, file: usize, number: u32) -> Vec<u8> {
@@ -112,6 +112,7 @@ pub(crate) fn made(kind: usize, file: usize, number: u32) -> Vec<u8> {
             format!("{}{}", one.trim_end(), two.trim_end()).into_bytes()
         }
         7 => Vec::new(),
+        8 => user_line(&session, number, &format!("listing {words}\n{}", long_text(number))).trim_end().into(),
         _ => user_line(&session, number, &format!("prompt {words}")).trim_end().into(),
     }
     .into_iter()

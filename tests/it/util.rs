@@ -165,6 +165,18 @@ pub(crate) fn user_line(session: &str, number: u32, text: &str) -> String {
     ) + "\n"
 }
 
+/// A long text in which a few lines differ from one number to another, as those of a file that is read again.
+pub(crate) fn long_text(number: u32) -> String {
+    let line = |at: u32| {
+        let varied = if at % 13 == number % 13 { at + number * 100 } else { at };
+        format!(
+            "{at:4} fn part_{varied}(given: u32) -> u32 {{ given * {} }}\n",
+            varied.wrapping_mul(2_654_435_761) >> 7
+        )
+    };
+    (0..40).map(line).collect()
+}
+
 /// A well-formed uuid made from a number.
 pub(crate) fn uuid(number: u32) -> String {
     format!("{number:08x}-0000-4000-8000-{number:012x}")
