@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::analysis::{TERM_CAP, analyze, single};
+use aho_corasick::AhoCorasick;
+
+use crate::analysis::{TERM_CAP, Term, WHOLE_MARK, analyze, single};
 use crate::index::Corrections;
 use crate::query::{Pattern, Query};
 
@@ -27,10 +29,15 @@ pub struct Marks<'q> {
     /// How long the terms are, a bit for each length: most words of a text need no closer look.
     lengths: u64,
     prefixes: Vec<String>,
+    /// Finds the letters of terms and prefixes; none if that tells nothing.
+    letters: Option<AhoCorasick>,
     /// Characters of scripts without blanks, where the index has pairs.
     singles: Vec<char>,
     patterns: Vec<&'q Pattern>,
 }
+
+/// How much of an identifier tells that it may be there.
+const BEGINNING: usize = 3;
 
 /// The bit that stands for the length of a term; all long ones share one.
 fn bit_of_length(term: &str) -> u64 {
@@ -46,15 +53,25 @@ impl<'q> Marks<'q> {
         let patterns: Vec<&Pattern> = query.patterns().collect();
         // The words of a pattern would be marked where it does not match.
         let terms = if patterns.is_empty() { query.terms().chain(corrected).collect() } else { Vec::new() };
-        Self { patterns, singles, prefixes: query.prefixes(), ..Self::of(terms.into_iter()) }
+        Self::with(terms.into_iter(), query.prefixes(), singles, patterns)
     }
 
     /// Marks terms.
     pub fn of(wanted: impl Iterator<Item = &'q str>) -> Self {
+        Self::with(wanted, Vec::new(), Vec::new(), Vec::new())
+    }
+
+    fn with(
+        wanted: impl Iterator<Item = &'q str>,
+        prefixes: Vec<String>,
+        singles: Vec<char>,
+        patterns: Vec<&'q Pattern>,
+    ) -> Self {
         let terms: HashMap<&str, usize> =
             wanted.enumerate().map(|(at, term)| (&term[..term.floor_char_boundary(TERM_CAP)], at)).collect();
         let lengths = terms.keys().fold(0, |lengths, term| lengths | bit_of_length(term));
-        Self { terms, lengths, ..Self::default() }
+        let letters = letters(terms.keys().copied().chain(prefixes.iter().map(String::as_str)));
+        Self { terms, lengths, prefixes, letters, singles, patterns }
     }
 
     fn term(&self, text: &str) -> Option<usize> {
@@ -68,6 +85,34 @@ impl<'q> Marks<'q> {
         fold(text, window, &matches)
     }
 
+    fn which(&self, term: Term<'_>) -> Option<usize> {
+        let begins = || self.prefixes.iter().position(|prefix| term.text.starts_with(prefix.as_str()));
+        self.term(term.text).or_else(|| begins().map(|at| at + (1 << 20)))
+    }
+
+    /// The stretches between blanks where there may be something to mark: no word goes over a blank. Where a text is not
+    /// plain ASCII its letters do not tell how it is folded.
+    fn runs(&self, text: &str) -> Vec<Range<usize>> {
+        let bytes = text.as_bytes();
+        let Some(letters) = &self.letters else { return std::iter::once(0..text.len()).collect() };
+        let found = letters.find_iter(text).map(|found| found.start());
+        let mut found = found.peekable();
+        let mut other = bytes.iter().enumerate().filter(|(_, byte)| !byte.is_ascii()).map(|(at, _)| at).peekable();
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        loop {
+            let at = match (found.peek(), other.peek()) {
+                (Some(a), Some(b)) => *a.min(b),
+                (Some(at), None) | (None, Some(at)) => *at,
+                (None, None) => return runs,
+            };
+            let from = bytes[..at].iter().rposition(|byte| is_blank(*byte)).map_or(0, |blank| blank + 1);
+            let to = bytes[at..].iter().position(|byte| is_blank(*byte)).map_or(text.len(), |blank| at + blank);
+            while found.next_if(|at| *at < to).is_some() {}
+            while other.next_if(|at| *at < to).is_some() {}
+            runs.push(from..to);
+        }
+    }
+
     /// Where a text has something to mark, and which of the marks it is.
     pub fn matches(&self, text: &str) -> Vec<(Range<usize>, usize)> {
         let mut matches: Vec<(Range<usize>, usize)> = Vec::new();
@@ -75,11 +120,11 @@ impl<'q> Marks<'q> {
             matches.extend(pattern.matches(text).map(|range| (range, usize::MAX - which)));
         }
         if !self.terms.is_empty() || !self.prefixes.is_empty() {
-            analyze(text, &mut |term| {
-                let begins = || self.prefixes.iter().position(|prefix| term.text.starts_with(prefix.as_str()));
-                let which = self.term(term.text).or_else(|| begins().map(|at| at + (1 << 20)));
-                matches.extend(which.map(|which| (term.from..term.to, which)));
-            });
+            for run in self.runs(text) {
+                analyze(&text[run.clone()], &mut |term| {
+                    matches.extend(self.which(term).map(|which| (run.start + term.from..run.start + term.to, which)));
+                });
+            }
         }
         for (which, c) in self.singles.iter().enumerate() {
             matches.extend(text.match_indices(*c).map(|(at, found)| (at..at + found.len(), which + (1 << 21))));
@@ -89,6 +134,31 @@ impl<'q> Marks<'q> {
         }
         matches
     }
+}
+
+/// Finds letters, in whatever case, without which nothing wanted is there.
+fn letters<'a>(wanted: impl Iterator<Item = &'a str>) -> Option<AhoCorasick> {
+    let mut needed = Vec::new();
+    for text in wanted {
+        if !text.is_ascii() || text.is_empty() {
+            return None;
+        }
+        match text.strip_prefix(WHOLE_MARK) {
+            // There may be a separator between any two letters of an identifier.
+            Some(whole) => {
+                let split = (1..whole.len().min(BEGINNING))
+                    .flat_map(|at| ["_", "-"].map(|mark| whole[..at].to_string() + mark));
+                needed.extend(split);
+                needed.push(whole[..whole.len().min(BEGINNING)].to_string());
+            }
+            None => needed.push(text.to_string()),
+        }
+    }
+    AhoCorasick::builder().ascii_case_insensitive(true).build(&needed).ok()
+}
+
+fn is_blank(byte: u8) -> bool {
+    byte.is_ascii_whitespace()
 }
 
 /// The stretch with the most different terms; the earliest of equals.
@@ -223,6 +293,20 @@ mod tests {
             ("nothing here", &["zebra"], "nothing here"),
         ] {
             assert_eq!(show(text, wanted, 80), shown);
+        }
+    }
+
+    proptest::proptest! {
+        /// Where letters are looked for first, the same is marked as if every word was looked at.
+        #[test]
+        fn no_mark_is_missed(
+            text in "([abAB]{1,2}[_-]{0,2}|[ 1é=\\n]){0,40}",
+            wanted in proptest::collection::vec("=?[ab]{1,5}", 1..4),
+        ) {
+            let marks = Marks::of(wanted.iter().map(String::as_str));
+            let thorough = Marks { letters: None, ..Marks::of(wanted.iter().map(String::as_str)) };
+            proptest::prop_assert!(marks.letters.is_some());
+            proptest::prop_assert_eq!(marks.matches(&text), thorough.matches(&text));
         }
     }
 

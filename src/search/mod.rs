@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::index::{Factors, Found, Reader, Search, Sort, UnknownName};
 use crate::query::{Filter, Query};
 use crate::redact;
-use crate::snippet::Snippet;
+use crate::snippet::{Marks, Snippet};
 use crate::untrusted::Untrusted;
 
 pub use context::Around;
@@ -179,7 +179,8 @@ pub fn search(reader: &Reader, request: &Request) -> Result<Response> {
     let incomplete = verify::keep_matching(reader, query, &mut ranked)?;
     let page = page::cut(&mut ranked, request);
     // Most of the time of a search is spent unpacking the texts that are shown.
-    let show = |group: &Group| View::new(reader, request, query, &corrections).session_hits(&ranked, group);
+    let marks = Marks::new(query, &corrections);
+    let show = |group: &Group| View::new(reader, request, &marks).session_hits(&ranked, group);
     let sessions = page.groups.par_iter().with_max_len(1).map(show).collect::<Result<Vec<_>>>()?;
     let corrected =
         corrections.iter().filter_map(|(word, meant)| Some((word.to_string(), meant.first()?.term.clone())));

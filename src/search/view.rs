@@ -8,8 +8,7 @@ use super::{Group, Hit, Request, SessionHits, SessionInfo, context};
 use crate::discover::SourceKind;
 use crate::document::{Document, Kind};
 use crate::error::Result;
-use crate::index::{Card, Corrections, FileKey, Found, Ranked, Reader};
-use crate::query::Query;
+use crate::index::{Card, FileKey, Found, Ranked, Reader};
 use crate::redact::redact;
 use crate::snippet::Marks;
 use crate::untrusted::Untrusted;
@@ -21,26 +20,19 @@ const SNIPPET_LENGTH: usize = 200;
 pub(super) struct View<'a> {
     reader: &'a Reader,
     request: &'a Request,
-    marks: Marks<'a>,
+    marks: &'a Marks<'a>,
     known: Lookup<'a>,
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(
-        reader: &'a Reader,
-        request: &'a Request,
-        query: &'a Query,
-        corrections: &'a Corrections,
-    ) -> Self {
-        let marks = Marks::new(query, corrections);
+    pub(super) fn new(reader: &'a Reader, request: &'a Request, marks: &'a Marks<'a>) -> Self {
         Self { reader, request, marks, known: Lookup::new(reader) }
     }
 
     pub(super) fn session_hits(&mut self, ranked: &Ranked, group: &Group) -> Result<SessionHits> {
         let mut hits = Vec::new();
         let mut session = SessionInfo::default();
-        for found in &group.hits {
-            let (key, document) = self.reader.fetch(found)?;
+        for (found, (key, document)) in group.hits.iter().zip(self.reader.fetch_all(&group.hits)?) {
             if hits.is_empty() {
                 session = self.known.session(&document)?;
             }
