@@ -3,8 +3,8 @@
 /// More threads than this do not help a search.
 const THREADS: usize = 4;
 
-/// Starts the threads that searching and looking for files share. Left to itself rayon would ask for quotas first, which
-/// takes as long as a good part of a search.
+/// Starts the threads that the work of a search is shared among. Left to itself rayon would ask for quotas first, which
+/// takes as long as a good part of the search.
 pub(crate) fn start_threads() {
     // Were there threads already, they would do.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(cores().clamp(1, THREADS)).build_global();
@@ -26,9 +26,13 @@ fn cores() -> usize {
 #[expect(unsafe_code, reason = "mallopt has no safe form; it touches nothing that is in use")]
 pub(crate) fn keep_memory() {
     const LARGE: i32 = 64 << 20;
-    for (option, value) in
-        [(libc::M_MMAP_THRESHOLD, LARGE), (libc::M_TRIM_THRESHOLD, LARGE), (libc::M_TOP_PAD, 1 << 20)]
-    {
+    let options = [
+        (libc::M_MMAP_THRESHOLD, LARGE),
+        (libc::M_TRIM_THRESHOLD, LARGE),
+        (libc::M_TOP_PAD, 1 << 20),
+        (libc::M_ARENA_MAX, 1),
+    ];
+    for (option, value) in options {
         // SAFETY: may be called at any time.
         unsafe { libc::mallopt(option, value) };
     }

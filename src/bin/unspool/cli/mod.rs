@@ -143,7 +143,6 @@ pub(crate) fn run() -> anyhow::Result<u8> {
     if crate::out::notes_are_seen() {
         crate::schedule::record::remind(&config.store, crate::config::now());
     }
-    crate::process::start_threads();
     match cli.command {
         Command::Search(args) => search::run(&config, &args),
         Command::File(args) => file::run(&config, &args),
@@ -179,16 +178,37 @@ fn plain(arg: OsString) -> OsString {
     if text.starts_with('-') && blank.is_some() && !is_value { format!(" {text}").into() } else { arg }
 }
 
-/// Reads the arguments. The list of all commands is made once only: every start pays for it.
+/// Reads the arguments. To list all commands with all their options takes longer than to look a word up, so a search is
+/// first read as if there were no others; what does not hold then is for the whole list to explain.
 fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let args = with_search(args);
+    if let Ok(Searching { global, command: Only::Search(args) }) = Searching::try_parse_from(&args) {
+        return Ok(Cli { global, command: Command::Search(args) });
+    }
     let mut command = Cli::command();
-    let args = with_search(&command, args);
     let mut matches = command.try_get_matches_from_mut(args)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
+/// The command line of a search.
+#[derive(Debug, Parser)]
+#[command(name = "unspool", disable_help_flag = true, disable_help_subcommand = true)]
+struct Searching {
+    #[command(flatten)]
+    global: Global,
+
+    #[command(subcommand)]
+    command: Only,
+}
+
+#[derive(Debug, Subcommand)]
+enum Only {
+    #[command(disable_help_flag = true)]
+    Search(search::SearchArgs),
+}
+
 /// `unspool WORDS` is short for `unspool search WORDS`: puts the command in where none is named.
-fn with_search(command: &clap::Command, mut args: Vec<OsString>) -> Vec<OsString> {
+fn with_search(mut args: Vec<OsString>) -> Vec<OsString> {
     let takes_value = ["--root", "--index-dir", "--color"];
     let mut at = 1;
     while let Some(text) = args.get(at).map(|arg| arg.to_string_lossy().into_owned()) {
@@ -203,8 +223,7 @@ fn with_search(command: &clap::Command, mut args: Vec<OsString>) -> Vec<OsString
                 at += 1;
             }
             word => {
-                let is_command = command.get_subcommands().any(|known| known.get_name() == word);
-                if !is_command {
+                if !Command::has_subcommand(word) {
                     args.insert(at, "search".into());
                 }
                 return args;
@@ -239,6 +258,33 @@ mod tests {
     }
 
     #[test]
+    fn a_search_is_read_as_in_the_whole_list() {
+        for line in [
+            "oauth retry",
+            "--root x --color never oauth -n 3 --json",
+            "search --since 2d -C 2 -F x",
+            "search --root y --index-dir z word",
+            "search -- -x --json",
+            "search --help",
+            "search -h",
+            "search --version",
+            "search --jsn",
+            "search -n",
+            "search -l -c word",
+            "-n 3 word --here --role human --role tool",
+            "index --quiet",
+            "help query",
+            "",
+        ] {
+            let args: Vec<OsString> =
+                std::iter::once("unspool").chain(line.split_whitespace()).map(OsString::from).collect();
+            let said =
+                |read: Result<Cli, clap::Error>| read.map_or_else(|error| error.to_string(), |cli| format!("{cli:?}"));
+            assert_eq!(said(parse(args.clone())), said(Cli::try_parse_from(with_search(args))), "{line}");
+        }
+    }
+
+    #[test]
     fn words_alone_are_a_search() {
         for (given, expected) in [
             ("oauth retry", "search oauth retry"),
@@ -252,7 +298,7 @@ mod tests {
         ] {
             let split =
                 |text: &str| std::iter::once("unspool").chain(text.split(' ')).map(OsString::from).collect::<Vec<_>>();
-            assert_eq!(with_search(&Cli::command(), split(given)), split(expected));
+            assert_eq!(with_search(split(given)), split(expected));
         }
     }
 }

@@ -141,6 +141,7 @@ enum Order {
 
 pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
     crate::process::keep_memory();
+    crate::process::start_threads();
     let start = Instant::now();
     let request = request(config, args)?;
     let fresh = refresh::open(config, !args.no_refresh)?;
