@@ -26,6 +26,7 @@ mod pack;
 mod patch;
 mod reader;
 mod schema;
+mod stored;
 mod tokenizer;
 mod writer;
 

@@ -42,14 +42,22 @@ pub struct Past {
 
 #[derive(Debug)]
 struct Base {
-    id: Vec<u8>,
+    at: Place,
     text: Arc<str>,
 }
 
+/// Where a text stands: the bytes under which its line is found, and the number of that line, which tells it from others
+/// that say they have the same id.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Place {
+    pub(super) id: Vec<u8>,
+    pub(super) line: u64,
+}
+
 impl Past {
-    /// What to keep of a text in place of all of it, if that is much less. A text that is kept whole and can be found by
-    /// its id is remembered for those to come.
-    pub(super) fn patch(&mut self, session: &str, id: Option<&[u8]>, text: &Arc<str>) -> Option<Vec<u8>> {
+    /// What to keep of a text in place of all of it, if that is much less. A text that is kept whole and can be found
+    /// again, the first of its line, is remembered for those to come.
+    pub(super) fn patch(&mut self, session: &str, at: Option<Place>, text: &Arc<str>) -> Option<Vec<u8>> {
         if text.len() < LEAST {
             return None;
         }
@@ -59,9 +67,9 @@ impl Past {
         let windows = windows(text.as_bytes());
         let patch = self.likest(&windows).and_then(|number| self.against(number, text, &windows));
         if patch.is_none()
-            && let Some(id) = id
+            && let Some(at) = at.filter(|at| self.bases.back().is_none_or(|last| last.at != *at))
         {
-            self.remember(id, text, &windows);
+            self.remember(at, text, &windows);
         }
         patch
     }
@@ -80,8 +88,9 @@ impl Past {
     fn against(&self, number: usize, text: &str, windows: &[(u64, usize)]) -> Option<Vec<u8>> {
         let base = self.bases.get(number - self.first)?;
         let (old, new) = (base.text.as_bytes(), text.as_bytes());
-        let mut patch = vec![u8::try_from(base.id.len()).ok()?];
-        patch.extend(&base.id);
+        let mut patch = vec![u8::try_from(base.at.id.len()).ok()?];
+        patch.extend(&base.at.id);
+        numbers::put(&mut patch, base.at.line);
         patch.extend(check(new).to_le_bytes());
         put(&mut patch, new.len());
         let mut done = 0;
@@ -105,11 +114,11 @@ impl Past {
         (patch.len() * 2 < new.len()).then_some(patch)
     }
 
-    fn remember(&mut self, id: &[u8], text: &Arc<str>, windows: &[(u64, usize)]) {
+    fn remember(&mut self, at: Place, text: &Arc<str>, windows: &[(u64, usize)]) {
         let number = self.first + self.bases.len();
         self.places.extend(windows.iter().map(|(print, at)| (*print, (number, *at))));
         self.bytes += text.len();
-        self.bases.push_back(Base { id: id.to_vec(), text: text.clone() });
+        self.bases.push_back(Base { at, text: text.clone() });
         while self.bytes > REACH {
             let Some(oldest) = self.bases.pop_front() else { break };
             self.bytes -= oldest.text.len();
@@ -128,6 +137,8 @@ impl Past {
 pub(super) struct Patch<'a> {
     /// The bytes under which its base is found.
     pub(super) base: &'a [u8],
+    /// The line of its base.
+    pub(super) line: u64,
     check: u32,
     length: usize,
     steps: &'a [u8],
@@ -137,10 +148,11 @@ impl<'a> Patch<'a> {
     /// Takes a patch apart; none if it is damaged.
     pub(super) fn read(bytes: &'a [u8]) -> Option<Self> {
         let (length, rest) = bytes.split_first()?;
-        let (base, rest) = rest.split_at_checked(usize::from(*length))?;
+        let (base, mut rest) = rest.split_at_checked(usize::from(*length))?;
+        let line = numbers::take(&mut rest)?;
         let (check, mut steps) = rest.split_first_chunk()?;
         let length = take(&mut steps)?;
-        Some(Self { base, check: u32::from_le_bytes(*check), length, steps })
+        Some(Self { base, line, check: u32::from_le_bytes(*check), length, steps })
     }
 
     /// The text, if this is the base it was told by.
@@ -216,8 +228,12 @@ mod tests {
         (0..count).map(|line| format!("line {line} says {:x}\n", xxh3_64(&[line as u8, seed as u8]))).collect()
     }
 
+    fn place(id: &[u8]) -> Place {
+        Place { id: id.to_vec(), line: 300 }
+    }
+
     fn patched(past: &mut Past, id: &[u8], text: &str) -> Option<Vec<u8>> {
-        past.patch("s", Some(id), &Arc::from(text))
+        past.patch("s", Some(place(id)), &Arc::from(text))
     }
 
     #[test]
@@ -242,9 +258,13 @@ mod tests {
         let text = Arc::from(lines(100, 1));
         let mut past = Past::default();
         assert_eq!(past.patch("s", None, &text), None);
-        assert_eq!(past.patch("s", Some(b"one"), &text), None, "the first had no id");
+        assert_eq!(past.patch("s", Some(place(b"one")), &text), None, "the first had no id");
         assert!(past.patch("s", None, &text).is_some());
-        assert_eq!(past.patch("t", Some(b"two"), &text), None, "another session may be forgotten without this one");
+        assert_eq!(
+            past.patch("t", Some(place(b"two")), &text),
+            None,
+            "another session may be forgotten without this one"
+        );
     }
 
     #[test]
@@ -269,7 +289,7 @@ mod tests {
             for bit in 0..8 {
                 let mut flipped = bytes.clone();
                 flipped[at] ^= 1 << bit;
-                let text = Patch::read(&flipped).filter(|patch| patch.base == b"one");
+                let text = Patch::read(&flipped).filter(|patch| patch.base == b"one" && patch.line == 300);
                 assert_eq!(text.and_then(|patch| patch.apply(first.as_bytes())), None, "bit {bit} of byte {at}");
             }
         }

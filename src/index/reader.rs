@@ -3,90 +3,36 @@
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use tantivy::collector::{Count, DocSetCollector};
-use tantivy::columnar::{Column, StrColumn};
 use tantivy::query::{BooleanQuery, Occur, Query as TantivyQuery, TermQuery};
 use tantivy::schema::{IndexRecordOption, Schema};
-use tantivy::store::StoreReader;
-use tantivy::{
-    DocAddress, DocId, DocSet as _, ReloadPolicy, Searcher, SegmentOrdinal, SegmentReader, TERMINATED, Term,
-};
+use tantivy::{DocAddress, DocSet as _, ReloadPolicy, Searcher, TERMINATED, Term};
 
 use super::card::Card;
 use super::checkpoint::{Checkpoint, FileKey, Known};
 use super::directory::SafeDirectory;
 use super::gather::ByPrint;
 use super::ids::uuid_bytes;
-use super::pack::InColumns;
-use super::patch::Patch;
-use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, MAIN_FILE, SEEN, Stored, TOKENS};
+use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, MAIN_FILE, SEEN};
+use super::stored::Opened;
 use super::writer::Header;
 use super::{Found, damage, damaged, open_checked, register, tantivy_error};
 use crate::document::{Document, Kind};
 use crate::error::Result;
 
-/// How many blocks of texts are kept unpacked, of each segment: enough for texts that stand near one another. More
-/// would only take new memory for each block.
-const BLOCKS: usize = 2;
-
 /// An index open for reading.
 pub struct Reader {
     path: PathBuf,
     index: tantivy::Index,
-    schema: Schema,
+    pub(super) schema: Schema,
     pub(super) searcher: Searcher,
     pub(super) fields: Fields,
     transcripts: OnceLock<HashSet<u64>>,
     leaves: OnceLock<ByPrint<DocAddress>>,
-    /// The columns that are read for each document that is fetched, of each segment.
-    columns: Vec<OnceLock<Columns>>,
-    /// The texts, of each segment.
-    stores: Vec<OnceLock<StoreReader>>,
-}
-
-/// What is read of the columns for each document that is fetched.
-struct Columns {
-    /// The files that documents were read from.
-    source: Option<StrColumn>,
-    card: Option<StrColumn>,
-    class: Column<u64>,
-    line: Column<u64>,
-    time: Column<i64>,
-    tokens: OnceLock<[Column<u64>; TOKENS.len()]>,
-    /// Files by their places in `source`, as far as they were looked up.
-    keys: Mutex<HashMap<u64, FileKey>>,
-}
-
-impl Columns {
-    fn open(reader: &SegmentReader) -> tantivy::Result<Self> {
-        let fields = reader.fast_fields();
-        let (class, line) = (fields.u64("class")?, fields.u64("line")?);
-        let (source, card) = (fields.str("source")?, fields.str("card")?);
-        Ok(Self {
-            source,
-            card,
-            class,
-            line,
-            time: fields.i64("time")?,
-            tokens: OnceLock::new(),
-            keys: Mutex::default(),
-        })
-    }
-
-    fn tokens(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<[u64; TOKENS.len()]> {
-        let columns = match self.tokens.get() {
-            Some(columns) => columns,
-            None => {
-                let fields = reader.fast_fields();
-                let [input, write, read, output, hour] = TOKENS.map(|name| fields.u64(name));
-                let opened = [input?, write?, read?, output?, hour?];
-                self.tokens.get_or_init(|| opened)
-            }
-        };
-        Ok(columns.each_ref().map(|column| column.first(doc).unwrap_or_default()))
-    }
+    /// What is opened of each segment when a document of it is fetched.
+    pub(super) opened: Vec<Opened>,
 }
 
 impl std::fmt::Debug for Reader {
@@ -135,9 +81,7 @@ impl Reader {
         let (_, fields) = schema::schema();
         let searcher = reader.searcher();
         let schema = index.schema();
-        let segments = searcher.segment_readers();
-        let columns = segments.iter().map(|_| OnceLock::new()).collect();
-        let stores = segments.iter().map(|_| OnceLock::new()).collect();
+        let opened = searcher.segment_readers().iter().map(|_| Opened::default()).collect();
         Ok(Self {
             path: path.to_path_buf(),
             schema,
@@ -146,8 +90,7 @@ impl Reader {
             fields,
             transcripts: OnceLock::new(),
             leaves: OnceLock::new(),
-            columns,
-            stores,
+            opened,
         })
     }
 
@@ -222,20 +165,6 @@ impl Reader {
             [one] => self.card_at(*one).map(Some),
             _ => Ok(None),
         }
-    }
-
-    fn card_at(&self, address: DocAddress) -> Result<Card> {
-        let mut json = String::new();
-        self.guarded(|| {
-            let cards = &self.columns(address.segment_ord)?.card;
-            if let Some((cards, ord)) =
-                cards.as_ref().and_then(|cards| cards.term_ords(address.doc_id).next().map(|ord| (cards, ord)))
-            {
-                cards.ord_to_str(ord, &mut json)?;
-            }
-            Ok(())
-        })?;
-        serde_json::from_str(&json).map_err(|error| schema::damaged(&error))
     }
 
     /// The card of a session's own transcript, or of any other of its files where it has none.
@@ -519,84 +448,6 @@ impl Reader {
 
     pub(super) fn checkpoint_at(&self, address: DocAddress) -> Result<Checkpoint> {
         self.stored(address).and_then(|stored| stored.checkpoint(&self.schema))
-    }
-
-    pub(super) fn document(&self, address: DocAddress) -> Result<Document> {
-        self.stored(address)?.document(
-            &self.schema,
-            |tokens| self.in_columns(address, tokens),
-            |patch| self.mended(patch),
-        )
-    }
-
-    fn in_columns(&self, address: DocAddress, with_tokens: bool) -> Result<InColumns> {
-        self.guarded(|| {
-            let (columns, doc) = (self.columns(address.segment_ord)?, address.doc_id);
-            let reader = self.searcher.segment_reader(address.segment_ord);
-            Ok(InColumns {
-                class: columns.class.first(doc).unwrap_or_default(),
-                line: columns.line.first(doc).unwrap_or_default(),
-                timestamp: columns.time.first(doc),
-                tokens: if with_tokens { columns.tokens(reader, doc)? } else { Default::default() },
-            })
-        })
-    }
-
-    /// The text of which a patch is kept.
-    fn mended(&self, patch: &[u8]) -> Result<Vec<u8>> {
-        let lost = || schema::damaged(&"what a text repeats is not there");
-        let patch = Patch::read(patch).ok_or_else(lost)?;
-        let uuid = self.schema.get_field("uuid").unwrap_or(self.fields.uuid);
-        for base in self.with_term(Term::from_field_bytes(uuid, patch.base))? {
-            let stored = self.stored(base)?;
-            if let Some(text) = stored.get(&self.schema, "raw").and_then(|raw| patch.apply(raw)) {
-                return Ok(text);
-            }
-        }
-        Err(lost())
-    }
-
-    fn stored(&self, address: DocAddress) -> Result<Stored> {
-        let bytes = self.guarded(|| self.store(address.segment_ord)?.get_document_bytes(address.doc_id))?;
-        Stored::read(bytes).ok_or_else(|| schema::damaged(&"a stored document is not whole"))
-    }
-
-    fn store(&self, segment: SegmentOrdinal) -> tantivy::Result<&StoreReader> {
-        let slot = &self.stores[segment as usize];
-        if let Some(open) = slot.get() {
-            return Ok(open);
-        }
-        let opened = self.searcher.segment_reader(segment).get_store_reader(BLOCKS)?;
-        Ok(slot.get_or_init(|| opened))
-    }
-
-    pub(super) fn source_of(&self, address: DocAddress) -> Result<FileKey> {
-        self.guarded(|| self.source_key(address))
-    }
-
-    pub(super) fn source_key(&self, address: DocAddress) -> tantivy::Result<FileKey> {
-        let columns = self.columns(address.segment_ord)?;
-        let nowhere = FileKey::from_number(0);
-        let Some(column) = &columns.source else { return Ok(nowhere) };
-        let Some(ord) = column.term_ords(address.doc_id).next() else { return Ok(nowhere) };
-        let known = || columns.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(key) = known().get(&ord) {
-            return Ok(*key);
-        }
-        let mut text = String::new();
-        column.ord_to_str(ord, &mut text)?;
-        let key = FileKey::parse(&text).unwrap_or(nowhere);
-        known().insert(ord, key);
-        Ok(key)
-    }
-
-    fn columns(&self, segment: SegmentOrdinal) -> tantivy::Result<&Columns> {
-        let slot = &self.columns[segment as usize];
-        if let Some(known) = slot.get() {
-            return Ok(known);
-        }
-        let opened = Columns::open(self.searcher.segment_reader(segment))?;
-        Ok(slot.get_or_init(|| opened))
     }
 }
 

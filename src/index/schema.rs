@@ -5,7 +5,6 @@
 
 use std::sync::{Arc, LazyLock};
 
-use tantivy::directory::OwnedBytes;
 use tantivy::schema::document::{ReferenceValue, ReferenceValueLeaf};
 use tantivy::schema::{
     BytesOptions, FAST, Field, IndexRecordOption, STORED, Schema, SchemaBuilder, TextFieldIndexing, TextOptions, Value,
@@ -15,13 +14,13 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::budget::Permit;
 use super::checkpoint::{Checkpoint, FileKey};
 use super::ids::{uuid_bytes, uuid_group};
-use super::pack::{self, InColumns};
-use super::patch::Past;
+use super::pack;
+use super::patch::{Past, Place};
 use super::tokenizer::WORDS;
 use crate::analysis::ANALYSIS_VERSION;
 use crate::discover::SourceKind;
 use crate::document::{Document, Kind, Role, edits_files};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind};
 
 /// The number of the index format; an older program refuses a newer index.
 ///
@@ -328,7 +327,7 @@ impl Fields {
         }
         let text: Arc<str> = std::mem::take(&mut document.text).into();
         let raw = document.input.take().map_or_else(|| text.clone(), Arc::from);
-        match past.and_then(|past| past.patch(&document.session, base_id(&document).as_deref(), &raw)) {
+        match past.and_then(|past| past.patch(&document.session, place_of(&document), &raw)) {
             Some(patch) => put(self.patch, Leaf::Bytes(patch)),
             None => put(self.raw, Leaf::SharedBytes(raw)),
         }
@@ -367,80 +366,11 @@ pub(super) fn title_term(key: FileKey) -> String {
     format!("{}t", key.text())
 }
 
-/// The bytes under which a document is found whose text others may be kept as patches of. What a parent saw of a
-/// subagent goes when that has a transcript of its own.
-fn base_id(document: &Document) -> Option<Vec<u8>> {
-    document.uuid.as_deref().filter(|_| document.via.is_none()).map(uuid_bytes)
-}
-
-/// What the store has of an entry. It is taken apart here rather than by tantivy, which believes a damaged length and
-/// asks for that much memory.
-#[derive(Debug)]
-pub(super) struct Stored(Vec<(Field, OwnedBytes)>);
-
-/// How tantivy marks bytes among the values of an entry; nothing else is stored.
-const BYTES: u8 = 4;
-
-impl Stored {
-    /// Takes an entry apart: how many values, then of each the field, the type, the length and the bytes.
-    pub(super) fn read(mut bytes: OwnedBytes) -> Option<Self> {
-        let mut values = Vec::new();
-        for _ in 0..vint(&mut bytes)? {
-            let field = u32::from_le_bytes(*bytes.first_chunk()?);
-            bytes.advance(4);
-            let is_bytes = *bytes.first()? == BYTES;
-            bytes.advance(1);
-            let length = usize::try_from(vint(&mut bytes)?).ok().filter(|length| is_bytes && *length <= bytes.len())?;
-            values.push((Field::from_field_id(field), bytes.slice(0..length)));
-            bytes.advance(length);
-        }
-        Some(Self(values))
-    }
-
-    /// Takes a value, by its name, so that it works on an index of an older shape too.
-    pub(super) fn get(&self, schema: &Schema, name: &str) -> Option<&[u8]> {
-        let field = schema.get_field(name).ok()?;
-        self.0.iter().find(|(of, _)| *of == field).map(|(_, bytes)| bytes.as_slice())
-    }
-
-    fn must_have(&self, schema: &Schema, name: &str) -> Result<&[u8]> {
-        self.get(schema, name).ok_or_else(|| damaged(&"a stored document is not whole"))
-    }
-
-    /// The document; `columns` are its values in them, and `mend` makes a patch whole.
-    pub(super) fn document(
-        &self,
-        schema: &Schema,
-        columns: impl FnOnce(bool) -> Result<InColumns>,
-        mend: impl FnOnce(&[u8]) -> Result<Vec<u8>>,
-    ) -> Result<Document> {
-        let document = pack::unpacked(self.must_have(schema, "meta")?, columns)?;
-        let raw = match self.get(schema, "patch") {
-            Some(patch) => mend(patch)?,
-            None => self.must_have(schema, "raw")?.to_vec(),
-        };
-        let raw = String::from_utf8(raw).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-        Ok(document.with_raw(raw))
-    }
-
-    /// The checkpoint.
-    pub(super) fn checkpoint(&self, schema: &Schema) -> Result<Checkpoint> {
-        serde_json::from_slice(self.must_have(schema, "meta")?).map_err(|error| damaged(&error))
-    }
-}
-
-/// Reads a number as tantivy writes it: the last byte has its highest bit set.
-fn vint(bytes: &mut OwnedBytes) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..u64::BITS).step_by(7) {
-        let byte = *bytes.first()?;
-        bytes.advance(1);
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 != 0 {
-            return Some(number);
-        }
-    }
-    None
+/// Where a document is found whose text others may be kept as patches of. What a parent saw of a subagent goes when that
+/// has a transcript of its own.
+fn place_of(document: &Document) -> Option<Place> {
+    let uuid = document.uuid.as_deref().filter(|_| document.via.is_none())?;
+    Some(Place { id: uuid_bytes(uuid), line: document.line })
 }
 
 pub(super) fn damaged(cause: &dyn std::fmt::Display) -> Error {
@@ -568,23 +498,6 @@ mod tests {
                 let document = Document { role, kind, echo: true, error: true, ..Document::default() };
                 assert_eq!(from_class(class_of(&document)), (role, kind, true));
             }
-        }
-    }
-
-    #[test]
-    fn a_damaged_length_is_not_believed() {
-        let entry = [&[0x81, 9, 0, 0, 0, BYTES, 0x83][..], b"abc"].concat();
-        let stored = Stored::read(OwnedBytes::new(entry.clone())).expect("whole");
-        assert_eq!(
-            stored.0.iter().map(|(field, bytes)| (field.field_id(), bytes.as_slice())).collect::<Vec<_>>(),
-            [(9, &b"abc"[..])]
-        );
-        let huge = [0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0xff];
-        for damaged in [[&huge[..], &entry[1..]].concat(), [&entry[..6], &huge, b"abc"].concat(), vec![0x7f; 20]] {
-            assert!(Stored::read(OwnedBytes::new(damaged)).is_none());
-        }
-        for cut in 0..entry.len() {
-            assert!(Stored::read(OwnedBytes::new(entry[..cut].to_vec())).is_none(), "{cut}");
         }
     }
 

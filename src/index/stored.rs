@@ -1,0 +1,262 @@
+//! How entries come back from the index: what the store has of them, what the columns have, and texts made whole.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use tantivy::columnar::{Column, StrColumn};
+use tantivy::directory::OwnedBytes;
+use tantivy::schema::{Field, Schema};
+use tantivy::store::StoreReader;
+use tantivy::{DocAddress, DocId, SegmentOrdinal, SegmentReader, Term};
+
+use super::card::Card;
+use super::checkpoint::{Checkpoint, FileKey};
+use super::pack::{self, InColumns};
+use super::patch::Patch;
+use super::reader::Reader;
+use super::schema::{TOKENS, damaged};
+use crate::document::Document;
+use crate::error::Result;
+
+/// How many blocks of texts are kept unpacked, of each segment: enough for texts that stand near one another. More
+/// would only take new memory for each block.
+const BLOCKS: usize = 2;
+
+/// What is opened of a segment, when it is first needed.
+#[derive(Default)]
+pub(super) struct Opened {
+    columns: OnceLock<Columns>,
+    store: OnceLock<StoreReader>,
+}
+
+/// What is read of the columns for each document that is fetched.
+struct Columns {
+    /// The files that documents were read from.
+    source: Option<StrColumn>,
+    card: Option<StrColumn>,
+    class: Column<u64>,
+    line: Column<u64>,
+    time: Column<i64>,
+    tokens: OnceLock<[Column<u64>; TOKENS.len()]>,
+    /// Files by their places in `source`, as far as they were looked up.
+    keys: Mutex<HashMap<u64, FileKey>>,
+}
+
+impl Columns {
+    fn open(reader: &SegmentReader) -> tantivy::Result<Self> {
+        let fields = reader.fast_fields();
+        let (class, line) = (fields.u64("class")?, fields.u64("line")?);
+        let (source, card) = (fields.str("source")?, fields.str("card")?);
+        Ok(Self {
+            source,
+            card,
+            class,
+            line,
+            time: fields.i64("time")?,
+            tokens: OnceLock::new(),
+            keys: Mutex::default(),
+        })
+    }
+
+    fn tokens(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<[u64; TOKENS.len()]> {
+        let columns = match self.tokens.get() {
+            Some(columns) => columns,
+            None => {
+                let fields = reader.fast_fields();
+                let [input, write, read, output, hour] = TOKENS.map(|name| fields.u64(name));
+                let opened = [input?, write?, read?, output?, hour?];
+                self.tokens.get_or_init(|| opened)
+            }
+        };
+        Ok(columns.each_ref().map(|column| column.first(doc).unwrap_or_default()))
+    }
+}
+
+impl Reader {
+    pub(super) fn document(&self, address: DocAddress) -> Result<Document> {
+        self.stored(address)?.document(
+            &self.schema,
+            |tokens| self.in_columns(address, tokens),
+            |patch| self.mended(patch),
+        )
+    }
+
+    fn in_columns(&self, address: DocAddress, with_tokens: bool) -> Result<InColumns> {
+        self.guarded(|| {
+            let (columns, doc) = (self.columns(address.segment_ord)?, address.doc_id);
+            let reader = self.searcher.segment_reader(address.segment_ord);
+            Ok(InColumns {
+                class: columns.class.first(doc).unwrap_or_default(),
+                line: columns.line.first(doc).unwrap_or_default(),
+                timestamp: columns.time.first(doc),
+                tokens: if with_tokens { columns.tokens(reader, doc)? } else { Default::default() },
+            })
+        })
+    }
+
+    /// The text of which a patch is kept.
+    pub(super) fn mended(&self, patch: &[u8]) -> Result<Vec<u8>> {
+        let lost = || damaged(&"what a text repeats is not there");
+        let patch = Patch::read(patch).ok_or_else(lost)?;
+        let uuid = self.schema.get_field("uuid").unwrap_or(self.fields.uuid);
+        for base in self.with_term(Term::from_field_bytes(uuid, patch.base))? {
+            if self.in_columns(base, false)?.line != patch.line {
+                continue;
+            }
+            let stored = self.stored(base)?;
+            if let Some(text) = stored.get(&self.schema, "raw").and_then(|raw| patch.apply(raw)) {
+                return Ok(text);
+            }
+        }
+        Err(lost())
+    }
+
+    pub(super) fn stored(&self, address: DocAddress) -> Result<Stored> {
+        let bytes = self.guarded(|| self.store(address.segment_ord)?.get_document_bytes(address.doc_id))?;
+        Stored::read(bytes).ok_or_else(|| damaged(&"a stored document is not whole"))
+    }
+
+    fn store(&self, segment: SegmentOrdinal) -> tantivy::Result<&StoreReader> {
+        let slot = &self.opened[segment as usize].store;
+        if let Some(open) = slot.get() {
+            return Ok(open);
+        }
+        let opened = self.searcher.segment_reader(segment).get_store_reader(BLOCKS)?;
+        Ok(slot.get_or_init(|| opened))
+    }
+
+    pub(super) fn source_of(&self, address: DocAddress) -> Result<FileKey> {
+        self.guarded(|| self.source_key(address))
+    }
+
+    pub(super) fn source_key(&self, address: DocAddress) -> tantivy::Result<FileKey> {
+        let columns = self.columns(address.segment_ord)?;
+        let nowhere = FileKey::from_number(0);
+        let Some(column) = &columns.source else { return Ok(nowhere) };
+        let Some(ord) = column.term_ords(address.doc_id).next() else { return Ok(nowhere) };
+        let known = || columns.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(key) = known().get(&ord) {
+            return Ok(*key);
+        }
+        let mut text = String::new();
+        column.ord_to_str(ord, &mut text)?;
+        let key = FileKey::parse(&text).unwrap_or(nowhere);
+        known().insert(ord, key);
+        Ok(key)
+    }
+
+    fn columns(&self, segment: SegmentOrdinal) -> tantivy::Result<&Columns> {
+        let slot = &self.opened[segment as usize].columns;
+        if let Some(known) = slot.get() {
+            return Ok(known);
+        }
+        let opened = Columns::open(self.searcher.segment_reader(segment))?;
+        Ok(slot.get_or_init(|| opened))
+    }
+
+    pub(super) fn card_at(&self, address: DocAddress) -> Result<Card> {
+        let mut json = String::new();
+        self.guarded(|| {
+            let cards = &self.columns(address.segment_ord)?.card;
+            if let Some((cards, ord)) =
+                cards.as_ref().and_then(|cards| cards.term_ords(address.doc_id).next().map(|ord| (cards, ord)))
+            {
+                cards.ord_to_str(ord, &mut json)?;
+            }
+            Ok(())
+        })?;
+        serde_json::from_str(&json).map_err(|error| damaged(&error))
+    }
+}
+
+/// What the store has of an entry. It is taken apart here rather than by tantivy, which believes a damaged length and
+/// asks for that much memory.
+#[derive(Debug)]
+pub(super) struct Stored(Vec<(Field, OwnedBytes)>);
+
+/// How tantivy marks bytes among the values of an entry; nothing else is stored.
+const BYTES: u8 = 4;
+
+impl Stored {
+    /// Takes an entry apart: how many values, then of each the field, the type, the length and the bytes.
+    pub(super) fn read(mut bytes: OwnedBytes) -> Option<Self> {
+        let mut values = Vec::new();
+        for _ in 0..vint(&mut bytes)? {
+            let field = u32::from_le_bytes(*bytes.first_chunk()?);
+            bytes.advance(4);
+            let is_bytes = *bytes.first()? == BYTES;
+            bytes.advance(1);
+            let length = usize::try_from(vint(&mut bytes)?).ok().filter(|length| is_bytes && *length <= bytes.len())?;
+            values.push((Field::from_field_id(field), bytes.slice(0..length)));
+            bytes.advance(length);
+        }
+        Some(Self(values))
+    }
+
+    /// Takes a value, by its name, so that it works on an index of an older shape too.
+    pub(super) fn get(&self, schema: &Schema, name: &str) -> Option<&[u8]> {
+        let field = schema.get_field(name).ok()?;
+        self.0.iter().find(|(of, _)| *of == field).map(|(_, bytes)| bytes.as_slice())
+    }
+
+    fn must_have(&self, schema: &Schema, name: &str) -> Result<&[u8]> {
+        self.get(schema, name).ok_or_else(|| damaged(&"a stored document is not whole"))
+    }
+
+    /// The document; `columns` are its values in them, and `mend` makes a patch whole.
+    pub(super) fn document(
+        &self,
+        schema: &Schema,
+        columns: impl FnOnce(bool) -> Result<InColumns>,
+        mend: impl FnOnce(&[u8]) -> Result<Vec<u8>>,
+    ) -> Result<Document> {
+        let document = pack::unpacked(self.must_have(schema, "meta")?, columns)?;
+        let raw = match self.get(schema, "patch") {
+            Some(patch) => mend(patch)?,
+            None => self.must_have(schema, "raw")?.to_vec(),
+        };
+        let raw = String::from_utf8(raw).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        Ok(document.with_raw(raw))
+    }
+
+    /// The checkpoint.
+    pub(super) fn checkpoint(&self, schema: &Schema) -> Result<Checkpoint> {
+        serde_json::from_slice(self.must_have(schema, "meta")?).map_err(|error| damaged(&error))
+    }
+}
+
+/// Reads a number as tantivy writes it: the last byte has its highest bit set.
+fn vint(bytes: &mut OwnedBytes) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let byte = *bytes.first()?;
+        bytes.advance(1);
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 != 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_length_is_not_believed() {
+        let entry = [&[0x81, 9, 0, 0, 0, BYTES, 0x83][..], b"abc"].concat();
+        let stored = Stored::read(OwnedBytes::new(entry.clone())).expect("whole");
+        assert_eq!(
+            stored.0.iter().map(|(field, bytes)| (field.field_id(), bytes.as_slice())).collect::<Vec<_>>(),
+            [(9, &b"abc"[..])]
+        );
+        let huge = [0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0xff];
+        for damaged in [[&huge[..], &entry[1..]].concat(), [&entry[..6], &huge, b"abc"].concat(), vec![0x7f; 20]] {
+            assert!(Stored::read(OwnedBytes::new(damaged)).is_none());
+        }
+        for cut in 0..entry.len() {
+            assert!(Stored::read(OwnedBytes::new(entry[..cut].to_vec())).is_none(), "{cut}");
+        }
+    }
+}
