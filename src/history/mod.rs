@@ -278,7 +278,10 @@ impl<'r> View<'r> {
             Some(main) => self.prompt_in(main.key(), sent, u64::MAX)?,
             None => None,
         };
-        Ok(prompt.or_else(|| agent.stand_in.clone()))
+        match prompt {
+            Some(prompt) => Ok(Some(prompt)),
+            None => Ok(self.reader.checkpoint(deal.key)?.and_then(|file| file.state.first_prompt)),
+        }
     }
 
     fn prompt_in(&mut self, file: FileKey, time: i64, line: u64) -> Result<Option<String>> {

@@ -151,8 +151,8 @@ impl Checkpoint {
             name: state.title().or(state.last_prompt.as_deref()).map(card::brief),
             stand_in: stand_ins.into_iter().flatten().next().map(|text| card::brief(text)),
             description: state.description.as_deref().map(card::brief),
-            project: state.project.as_deref().map(card::brief),
-            branch: state.branch.as_deref().map(card::brief),
+            project: state.project.as_deref().map(card::cut),
+            branch: state.branch.as_deref().map(card::cut),
             first: state.first,
             last: state.last,
         }

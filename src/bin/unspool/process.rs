@@ -4,7 +4,7 @@
 const THREADS: usize = 4;
 
 /// Starts the threads that the work of a search is shared among. Left to itself rayon would ask for quotas first, which
-/// takes as long as a good part of the search.
+/// takes half a millisecond.
 pub(crate) fn start_threads() {
     // Were there threads already, they would do.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(cores().clamp(1, THREADS)).build_global();
@@ -21,7 +21,7 @@ fn cores() -> usize {
 }
 
 /// Keeps freed memory for whatever is needed next, for a process that ends soon: a page that is got anew from the system
-/// costs more than unpacking what goes into it.
+/// costs about as much as unpacking what goes into it.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "mallopt has no safe form; it touches nothing that is in use")]
 pub(crate) fn keep_memory() {
