@@ -165,20 +165,20 @@ fn is_blank(byte: u8) -> bool {
 fn best_window(text: &str, matches: &[(Range<usize>, usize)], length: usize) -> Range<usize> {
     let mut best = (0, 0);
     let mut from = 0;
-    let mut counts: HashMap<usize, usize> = HashMap::new();
+    // How often each mark is in the stretch. There are few of them: looking through a list is faster than a map.
+    let mut counts: Vec<(usize, usize)> = Vec::new();
+    let mut different = 0;
     let mut start = 0;
-    for (range, which) in matches {
-        *counts.entry(*which).or_default() += 1;
+    for (end, (range, which)) in matches.iter().enumerate() {
+        different += usize::from(*count_of(&mut counts, *which) == 0);
+        *count_of(&mut counts, *which) += 1;
         while matches[start].0.start + length < range.end && matches[start].0.start < range.start {
-            if let Some(count) = counts.get_mut(&matches[start].1) {
-                *count -= 1;
-                if *count == 0 {
-                    counts.remove(&matches[start].1);
-                }
-            }
+            let count = count_of(&mut counts, matches[start].1);
+            *count -= 1;
+            different -= usize::from(*count == 0);
             start += 1;
         }
-        let worth = (counts.len(), counts.values().sum::<usize>().min(8));
+        let worth = (different, (end + 1 - start).min(8));
         if worth > best {
             best = worth;
             from = matches[start].0.start;
@@ -188,6 +188,14 @@ fn best_window(text: &str, matches: &[(Range<usize>, usize)], length: usize) -> 
     let from = line_or_word_start(text, from, length / 4);
     let to = word_end(text, (from + length).min(text.len()));
     from..to
+}
+
+fn count_of(counts: &mut Vec<(usize, usize)>, which: usize) -> &mut usize {
+    let at = counts.iter().position(|(known, _)| *known == which).unwrap_or_else(|| {
+        counts.push((which, 0));
+        counts.len() - 1
+    });
+    &mut counts[at].1
 }
 
 /// A good place to begin, at most `back` bytes before `at`.

@@ -127,7 +127,7 @@ impl Reader {
 
     /// The files with messages that no document tells of.
     fn wordless(&self) -> Result<Vec<Checkpoint>> {
-        let flagged = self.with_term(Term::from_field_text(self.fields.flag, WORDLESS))?;
+        let flagged = self.with_term(&Term::from_field_text(self.fields.flag, WORDLESS))?;
         flagged.into_iter().map(|address| self.checkpoint_at(address)).collect()
     }
 }

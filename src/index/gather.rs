@@ -15,13 +15,13 @@ use super::schema::{from_class, has_twin};
 use crate::document::{Kind, Role};
 
 /// A map by numbers that are fingerprints already.
-pub(super) type ByPrint<T> = HashMap<u64, T, BuildHasherDefault<Print>>;
+pub(crate) type ByPrint<T> = HashMap<u64, T, BuildHasherDefault<Print>>;
 /// A set of numbers that are fingerprints already.
-pub(super) type Prints = HashSet<u64, BuildHasherDefault<Print>>;
+pub(crate) type Prints = HashSet<u64, BuildHasherDefault<Print>>;
 
 /// Takes a fingerprint as its own hash.
 #[derive(Default)]
-pub(super) struct Print(u64);
+pub(crate) struct Print(u64);
 
 impl Hasher for Print {
     fn finish(&self) -> u64 {

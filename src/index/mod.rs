@@ -51,6 +51,7 @@ use disk::make_private_folder;
 pub use files::{About, Said, Spelling, escaped};
 pub use filter::{Listed, UnknownName};
 pub use find::{Factors, Found, Ranked, Search, Sort};
+pub(crate) use gather::{ByPrint, Prints};
 use lock::WriteLock;
 pub use outline::Step;
 pub use patch::Past;

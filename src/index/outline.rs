@@ -51,7 +51,7 @@ impl Reader {
     /// What the prompt history holds of sessions that have no transcript.
     pub fn lone_history(&self) -> Result<Vec<Document>> {
         let mut found = Vec::new();
-        for address in self.with_term(Term::from_field_text(self.fields.kind, Kind::History.name()))? {
+        for address in self.with_term(&Term::from_field_text(self.fields.kind, Kind::History.name()))? {
             let sessions =
                 self.guarded(|| self.searcher.segment_reader(address.segment_ord).fast_fields().u64("session_key"))?;
             if sessions.first(address.doc_id).is_some_and(|session| !self.has_transcript(session)) {
@@ -128,7 +128,7 @@ impl Reader {
         let mut found = self.terms_from(self.fields.session, beginning.as_bytes(), &after(beginning.as_bytes()))?;
         // A term stays in its file for a while after its last document has gone.
         found.retain(|session| {
-            self.with_term(Term::from_field_text(self.fields.session, session)).is_ok_and(|all| !all.is_empty())
+            self.with_term(&Term::from_field_text(self.fields.session, session)).is_ok_and(|all| !all.is_empty())
         });
         Ok(found)
     }
@@ -137,7 +137,7 @@ impl Reader {
     pub fn agents_like(&self, beginning: &str) -> Result<Vec<(String, String)>> {
         let mut found = Vec::new();
         for agent in self.terms_from(self.fields.agent, beginning.as_bytes(), &after(beginning.as_bytes()))? {
-            let documents = self.with_term(Term::from_field_text(self.fields.agent, &agent))?;
+            let documents = self.with_term(&Term::from_field_text(self.fields.agent, &agent))?;
             if let Some(first) = documents.first() {
                 found.push((self.document(*first)?.session, agent));
             }
@@ -152,7 +152,7 @@ impl Reader {
         let mut found: Vec<(FileKey, Document)> = Vec::new();
         let keys = self.keys_from(self.fields.uuid, &from, &to)?;
         for key in keys.into_iter().take(MOST) {
-            for address in self.with_term(Term::from_field_bytes(self.fields.uuid, &key))?.into_iter().take(MOST) {
+            for address in self.with_term(&Term::from_field_bytes(self.fields.uuid, &key))?.into_iter().take(MOST) {
                 let document = self.document(address)?;
                 let is_it = document.uuid.as_deref().is_some_and(|uuid| uuid.starts_with(beginning));
                 if is_it && document.part == 0 {

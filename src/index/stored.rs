@@ -30,7 +30,8 @@ pub(super) struct Opened {
 }
 
 /// What is read of the columns for each document that is fetched.
-struct Columns {
+pub(super) struct Columns {
+    pub(super) group: Column<u64>,
     /// The files that documents were read from.
     source: Option<StrColumn>,
     card: Option<StrColumn>,
@@ -45,9 +46,10 @@ struct Columns {
 impl Columns {
     fn open(reader: &SegmentReader) -> tantivy::Result<Self> {
         let fields = reader.fast_fields();
-        let (class, line) = (fields.u64("class")?, fields.u64("line")?);
+        let (group, class, line) = (fields.u64("group")?, fields.u64("class")?, fields.u64("line")?);
         let (source, card) = (fields.str("source")?, fields.str("card")?);
         Ok(Self {
+            group,
             source,
             card,
             class,
@@ -99,7 +101,7 @@ impl Reader {
         let lost = || damaged(&"what a text repeats is not there");
         let patch = Patch::read(patch).ok_or_else(lost)?;
         let uuid = self.schema.get_field("uuid").unwrap_or(self.fields.uuid);
-        for base in self.with_term(Term::from_field_bytes(uuid, patch.base))? {
+        for base in self.with_term(&Term::from_field_bytes(uuid, patch.base))? {
             if self.in_columns(base, false)?.line != patch.line {
                 continue;
             }
@@ -145,7 +147,7 @@ impl Reader {
         Ok(key)
     }
 
-    fn columns(&self, segment: SegmentOrdinal) -> tantivy::Result<&Columns> {
+    pub(super) fn columns(&self, segment: SegmentOrdinal) -> tantivy::Result<&Columns> {
         let slot = &self.opened[segment as usize].columns;
         if let Some(known) = slot.get() {
             return Ok(known);

@@ -115,7 +115,10 @@ impl Format {
         let mut note = |range: Range<usize>| found.push(Secret { range, kind: self.kind });
         match &self.how {
             How::Starts(regex) => {
-                let Some(regex) = regex.as_ref().filter(|_| begins_here(text, at)) else { return };
+                if !begins_here(text, at) {
+                    return;
+                }
+                let Some(regex) = regex.as_ref() else { return };
                 let rest = &text[at..text.ceil_char_boundary((at + FAR).min(text.len()))];
                 let Some(groups) = regex.captures(rest) else { return };
                 let Some(secret) = groups.get(1).or(groups.get(0)) else { return };

@@ -9,14 +9,14 @@
 mod assigned;
 mod chance;
 mod formats;
+mod leads;
 
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
-
 use formats::FORMATS;
+use leads::Leads;
 
 /// A secret in a text.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -34,24 +34,7 @@ enum Lead {
     Name,
 }
 
-/// The strings looked for, and what each may lead to.
-static LEADS: LazyLock<(Option<AhoCorasick>, Vec<Lead>)> = LazyLock::new(|| {
-    let formats = FORMATS
-        .iter()
-        .enumerate()
-        .flat_map(|(at, rule)| rule.anchors.iter().map(move |word| (*word, Lead::Format(at))));
-    let names = assigned::NAMES.iter().map(|word| (*word, Lead::Name));
-    let (words, leads): (Vec<&str>, Vec<Lead>) = formats.chain(names).unzip();
-    // A DFA would run a little faster and take a millisecond to build, which is most of a search.
-    let kind = Some(AhoCorasickKind::ContiguousNFA);
-    let finder = AhoCorasick::builder().ascii_case_insensitive(true).kind(kind).build(words);
-    (finder.ok(), leads)
-});
-
-/// Does now what the first text would have to wait for.
-pub fn prepare() {
-    LazyLock::force(&LEADS);
-}
+static LEADS: LazyLock<Leads> = LazyLock::new(Leads::all);
 
 /// Puts a word in place of every secret: `[redacted: github token]`. Borrows where there is none.
 pub fn redact(text: &str) -> Cow<'_, str> {
@@ -90,14 +73,11 @@ pub fn redact_lines<'t>(lines: impl Iterator<Item = &'t str> + Clone) -> Vec<Str
 
 /// Finds all secrets, in order; no two overlap.
 pub fn secrets(text: &str) -> Vec<Secret> {
-    let (Some(finder), leads) = &*LEADS else { return Vec::new() };
     let mut found = Vec::new();
-    for lead in finder.find_overlapping_iter(text) {
-        match leads[lead.pattern().as_usize()] {
-            Lead::Format(at) => FORMATS[at].find(text, lead.start(), &mut found),
-            Lead::Name => found.extend(assigned::find(text, lead.range())),
-        }
-    }
+    LEADS.each(text, |range, lead| match lead {
+        Lead::Format(at) => FORMATS[at].find(text, range.start, &mut found),
+        Lead::Name => found.extend(assigned::find(text, range)),
+    });
     merged(found)
 }
 

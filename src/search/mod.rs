@@ -14,7 +14,6 @@ use crate::document::{Kind, Role};
 use crate::error::Result;
 use crate::index::{Factors, Found, Reader, Search, Sort, UnknownName};
 use crate::query::{Filter, Query};
-use crate::redact;
 use crate::snippet::{Marks, Snippet};
 use crate::untrusted::Untrusted;
 
@@ -156,9 +155,6 @@ pub struct Hit {
 
 /// Answers a search.
 pub fn search(reader: &Reader, request: &Request) -> Result<Response> {
-    if !request.reveal {
-        rayon::spawn(redact::prepare);
-    }
     let plain = verify::plain_reading(reader, request)?;
     let query = plain.as_ref().unwrap_or(&request.query);
     let corrections = reader.corrections(query)?;

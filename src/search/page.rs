@@ -1,9 +1,7 @@
 //! Cuts the ranking into pages: of sessions with their best hits, or of hits alone.
 
-use std::collections::{HashMap, HashSet};
-
 use super::{Group, Request};
-use crate::index::Ranked;
+use crate::index::{ByPrint, Prints, Ranked};
 
 /// Where a page ended: what its last entry was, and how many there were up to it. Pages follow one another without
 /// gaps or repeats as long as that entry is still there, even when others have come before it.
@@ -56,11 +54,11 @@ fn flat(ranked: &Ranked, request: &Request) -> Page {
 
 /// Gathers hits by session; a session stands where its best hit stands.
 fn by_session(ranked: &mut Ranked, request: &Request) -> Page {
-    let known: HashSet<u64> = ranked.hits()[..ranked.in_order()].iter().map(|hit| hit.session).collect();
+    let known: Prints = ranked.hits()[..ranked.in_order()].iter().map(|hit| hit.session).collect();
     if known.len() < request.limit.min(ranked.sessions) {
         ranked.order_all();
     }
-    let mut seen = HashSet::new();
+    let mut seen = Prints::default();
     let keys: Vec<u64> = ranked.hits()[..ranked.in_order()]
         .iter()
         .map(|hit| hit.session)
@@ -68,7 +66,7 @@ fn by_session(ranked: &mut Ranked, request: &Request) -> Page {
         .collect();
     let start = begin(&keys, request.after);
     let shown = &keys[start..(start + request.limit).min(keys.len())];
-    let places: HashMap<u64, usize> = shown.iter().enumerate().map(|(place, key)| (*key, place)).collect();
+    let places: ByPrint<usize> = shown.iter().enumerate().map(|(place, key)| (*key, place)).collect();
     let mut groups: Vec<Group> = shown.iter().map(|_| Group { hits: Vec::new(), total: 0 }).collect();
     for (rank, hit) in ranked.hits().iter().enumerate() {
         if let Some(group) = places.get(&hit.session).map(|place| &mut groups[*place]) {

@@ -145,7 +145,8 @@ pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
     let start = Instant::now();
     let request = request(config, args)?;
     let fresh = refresh::open(config, !args.no_refresh)?;
-    let response = search(&fresh.reader, &request)?;
+    // As a whole among the threads, so that they need not be woken for each part of it.
+    let response = rayon::scope(|_| search(&fresh.reader, &request))?;
     let nothing = response.total_hits == 0;
     let instead = if nothing && !args.shown.quiet { suggestions(&fresh.reader, &request)? } else { Vec::new() };
     let elapsed_ms = start.elapsed().as_secs_f64() * 1000.0;
@@ -220,6 +221,7 @@ fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
         })?),
         None => None,
     };
+    let lists_sessions = (args.shown.list || args.shown.count) && !args.shown.json;
     let by_time = matches!(args.sort, Order::Newest | Order::Oldest) || !query.has_words();
     Ok(Request {
         sort: match args.sort {
@@ -230,7 +232,8 @@ fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
         query,
         filter,
         limit: args.limit.unwrap_or(config.limit).clamp(1, LIMIT_CAP),
-        per_session: args.max_count.unwrap_or(PER_SESSION).clamp(1, LIMIT_CAP),
+        // A session that is only listed needs no more than one.
+        per_session: if lists_sessions { 1 } else { args.max_count.unwrap_or(PER_SESSION).clamp(1, LIMIT_CAP) },
         flat: args.messages,
         around: around(&args.shown),
         after,
