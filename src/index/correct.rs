@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tantivy::Term;
+use rayon::prelude::*;
 use tantivy::query::FuzzyTermQuery;
+use tantivy::{SegmentReader, Term};
 
 use super::reader::Reader;
 use crate::analysis;
@@ -117,16 +118,21 @@ impl Reader {
         if furthest == 0 {
             return Ok(Vec::new());
         }
-        let mut near: BTreeMap<String, u64> = BTreeMap::new();
         let term = Term::from_field_text(self.fields.body, word);
-        for reader in self.searcher.segment_readers() {
+        let automaton = FuzzyTermQuery::new(term, furthest, true).automaton()?;
+        let near_in = |reader: &SegmentReader| -> tantivy::Result<Vec<(String, u64)>> {
             let index = reader.inverted_index(self.fields.body)?;
-            let automaton = FuzzyTermQuery::new(term.clone(), furthest, true).automaton()?;
-            let mut stream = index.terms().search(automaton).into_stream()?;
+            let mut stream = index.terms().search(&automaton).into_stream()?;
+            let mut near = Vec::new();
             while stream.advance() {
-                let found = String::from_utf8_lossy(stream.key()).into_owned();
-                *near.entry(found).or_default() += u64::from(stream.value().doc_freq);
+                near.push((String::from_utf8_lossy(stream.key()).into_owned(), u64::from(stream.value().doc_freq)));
             }
+            Ok(near)
+        };
+        let segments = self.searcher.segment_readers().par_iter().with_max_len(1);
+        let mut near: BTreeMap<String, u64> = BTreeMap::new();
+        for (found, documents) in segments.map(near_in).collect::<tantivy::Result<Vec<_>>>()?.into_iter().flatten() {
+            *near.entry(found).or_default() += documents;
         }
         let mut ranked: Vec<(usize, bool, u64, String)> = near
             .into_iter()

@@ -14,7 +14,7 @@ use tantivy::{DocAddress, DocId, DocSet as _, ReloadPolicy, Searcher, SegmentRea
 use super::card::Card;
 use super::checkpoint::{Checkpoint, FileKey, Known};
 use super::directory::SafeDirectory;
-use super::gather::ByPrint;
+use super::gather::{ByPrint, Prints};
 use super::ids::uuid_bytes;
 use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, MAIN_FILE, SEEN};
 use super::stored::Opened;
@@ -30,7 +30,7 @@ pub struct Reader {
     pub(super) schema: Schema,
     pub(super) searcher: Searcher,
     pub(super) fields: Fields,
-    transcripts: OnceLock<HashSet<u64>>,
+    transcripts: OnceLock<Prints>,
     leaves: OnceLock<ByPrint<DocAddress>>,
     /// What is opened of each segment when a document of it is fetched.
     pub(super) opened: Vec<Opened>,
@@ -387,9 +387,9 @@ impl Reader {
         self.transcripts.get_or_init(|| self.sessions_with_transcripts().unwrap_or_default()).contains(&session)
     }
 
-    fn sessions_with_transcripts(&self) -> Result<HashSet<u64>> {
+    fn sessions_with_transcripts(&self) -> Result<Prints> {
         self.guarded(|| {
-            let mut sessions = HashSet::new();
+            let mut sessions = Prints::default();
             let checkpoints = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
             for reader in self.searcher.segment_readers() {
                 let keys = reader.fast_fields().u64("session_key")?;
