@@ -5,7 +5,7 @@
 //! `tool-results/`, and `history.jsonl`. A folder that cannot be listed is remembered, so that nobody mistakes
 //! "could not look" for "is not there".
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -218,6 +218,8 @@ fn walk_project(project: &Path) -> Scan {
         }
     }
     scan.attach(metas);
+    // Here, where projects are walked side by side; all of them together are then nearly in order.
+    scan.sources.sort_by(|a, b| a.path.cmp(&b.path));
     scan
 }
 
@@ -268,11 +270,10 @@ impl Scan {
     }
 
     fn attach(&mut self, metas: Vec<(PathBuf, Stat)>) {
-        for (path, stat) in metas {
-            let transcript = path.with_extension("").with_extension("jsonl");
-            if let Some(source) = self.sources.iter_mut().find(|source| source.path == transcript) {
-                source.meta = Some((path, stat));
-            }
+        let describes = |(path, stat): (PathBuf, Stat)| (path.with_extension("").with_extension("jsonl"), (path, stat));
+        let mut metas: HashMap<PathBuf, (PathBuf, Stat)> = metas.into_iter().map(describes).collect();
+        for source in self.sources.iter_mut().filter(|source| source.kind == SourceKind::Agent) {
+            source.meta = metas.remove(&source.path);
         }
     }
 }

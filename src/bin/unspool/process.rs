@@ -26,12 +26,8 @@ fn cores() -> usize {
 #[expect(unsafe_code, reason = "mallopt has no safe form; it touches nothing that is in use")]
 pub(crate) fn keep_memory() {
     const LARGE: i32 = 64 << 20;
-    let options = [
-        (libc::M_MMAP_THRESHOLD, LARGE),
-        (libc::M_TRIM_THRESHOLD, LARGE),
-        (libc::M_TOP_PAD, 1 << 20),
-        (libc::M_ARENA_MAX, 1),
-    ];
+    // Not one pool of memory for all threads: they would wait for one another while they walk through the folders.
+    let options = [(libc::M_MMAP_THRESHOLD, LARGE), (libc::M_TRIM_THRESHOLD, LARGE), (libc::M_TOP_PAD, 1 << 20)];
     for (option, value) in options {
         // SAFETY: may be called at any time.
         unsafe { libc::mallopt(option, value) };
