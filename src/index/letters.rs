@@ -20,7 +20,9 @@ impl Reader {
     pub(super) fn compare_letters(&self, query: &Query, hits: &mut [Found], factors: &mut ByPrint<Factors>) {
         let Some(typed) = as_typed(query) else { return };
         let with_words = |hit: &&mut Found| factors.get(&hit.group).is_some_and(|found| found.verbatim > 1.0);
-        let read: Vec<&mut Found> = hits.iter_mut().filter(with_words).take(READ_CAP).collect();
+        let mut read: Vec<&mut Found> = hits.iter_mut().filter(with_words).take(READ_CAP).collect();
+        // In the order in which they are kept, as several may stand in what is unpacked for one.
+        read.sort_unstable_by_key(|hit| hit.address);
         let holds = |hit: &&mut Found| self.fetch(hit).is_ok_and(|(_, document)| typed.is_match(&document.text));
         let held: Vec<bool> = read.par_iter().map(holds).collect();
         let mut raised = Vec::new();

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Instant;
 
+use rayon::prelude::*;
 use tantivy::collector::Count;
 use tantivy::postings::SegmentPostings;
 use tantivy::query::{BooleanQuery, Occur, Query as TantivyQuery, TermQuery};
@@ -22,6 +24,9 @@ use super::writer::Header;
 use super::{Found, damage, damaged, open_checked, register, tantivy_error};
 use crate::document::{Document, Kind};
 use crate::error::Result;
+
+/// How many texts one thread reads before it looks for more.
+const PIECE: usize = 32;
 
 /// An index open for reading.
 pub struct Reader {
@@ -253,6 +258,24 @@ impl Reader {
         }
         fetched.sort_unstable_by_key(|(at, _)| *at);
         Ok(fetched.into_iter().map(|(_, one)| one).collect())
+    }
+
+    /// Asks something of the text of each hit, as far as time allows; tells hits by their groups. Texts are read in the
+    /// order in which they are kept, as many stand in each piece that is unpacked.
+    pub fn read_each(
+        &self,
+        hits: &[Found],
+        deadline: Instant,
+        ask: impl Fn(&str) -> bool + Sync,
+    ) -> Result<Vec<(u64, bool)>> {
+        let mut hits: Vec<&Found> = hits.iter().collect();
+        hits.sort_unstable_by_key(|hit| hit.address);
+        let read = |hits: &[&Found]| -> Result<Vec<(u64, bool)>> {
+            let in_time = hits.iter().take_while(|_| Instant::now() < deadline);
+            in_time.map(|hit| Ok((hit.group, ask(&self.document(hit.address)?.text)))).collect()
+        };
+        let pieces = hits.par_chunks(PIECE).map(read).collect::<Result<Vec<_>>>()?;
+        Ok(pieces.concat())
     }
 
     /// The document of a hit, and the file it was read from.

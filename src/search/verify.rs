@@ -4,12 +4,14 @@ use std::time::{Duration, Instant};
 
 use super::Request;
 use crate::error::Result;
-use crate::index::{Corrections, Ranked, Reader, Search, Sort};
+use crate::index::{Corrections, Prints, Ranked, Reader, Search, Sort};
 use crate::query::{Filter, Query};
 
 /// How many texts are read for a pattern, and how long that may take.
 const READ_CAP: usize = 20_000;
 const READ_TIME: Duration = Duration::from_secs(3);
+/// So many of the best are read before the others, should that take too long.
+const FIRST_READ: usize = 256;
 /// How many texts are read to tell operators from text.
 const DOUBT_CAP: usize = 10;
 /// How many flags are looked for to tell operators from text.
@@ -21,23 +23,23 @@ pub(super) fn keep_matching(reader: &Reader, query: &Query, ranked: &mut Ranked)
     if query.patterns().next().is_none() && query.unwanted_patterns().next().is_none() {
         return Ok(false);
     }
-    let start = Instant::now();
-    let (mut read, mut incomplete, mut failed) = (0, false, None);
-    ranked.retain(|hit| {
-        if read >= READ_CAP || failed.is_some() || start.elapsed() > READ_TIME {
-            incomplete = true;
-            return false;
+    let deadline = Instant::now() + READ_TIME;
+    ranked.order_all();
+    let mut read = Prints::default();
+    let mut matching = Prints::default();
+    let all = ranked.hits().len();
+    let mut rest = &ranked.hits()[..all.min(READ_CAP)];
+    let mut size = FIRST_READ;
+    while !rest.is_empty() && Instant::now() < deadline {
+        let (batch, later) = rest.split_at(size.min(rest.len()));
+        for (hit, fits) in reader.read_each(batch, deadline, |text| fits(query, text))? {
+            read.insert(hit);
+            matching.extend(fits.then_some(hit));
         }
-        read += 1;
-        match reader.fetch(hit) {
-            Ok((_, document)) => fits(query, &document.text),
-            Err(error) => {
-                failed = Some(error);
-                false
-            }
-        }
-    });
-    failed.map_or(Ok(incomplete), Err)
+        (rest, size) = (later, READ_CAP);
+    }
+    ranked.retain(|hit| matching.contains(&hit.group));
+    Ok(read.len() < all)
 }
 
 fn fits(query: &Query, text: &str) -> bool {
