@@ -160,14 +160,17 @@ pub fn file(reader: &Reader, request: &Request) -> Result<Vec<FileActions>> {
     Ok(Vec::new())
 }
 
-/// The files that are meant and were ever changed or read.
+/// The files that are meant and were ever changed or read. What is the path of a file is not taken for a folder.
 fn files_meant(reader: &Reader, request: &Request) -> Result<Vec<String>> {
     let scope = Scope { reads: true, ..Scope::default() };
     for wanted in readings(&request.path, &request.here) {
         let (deals, shares) = deals::find(reader, &wanted, scope, None)?;
         let happened = shares.iter().filter(|share| deals[share.deal].happened() == Some(true));
-        let files: BTreeMap<String, String> =
+        let mut files: BTreeMap<String, String> =
             happened.map(|share| (identity(&share.path), share.path.clone())).collect();
+        if files.values().any(|path| wanted.names(path)) {
+            files.retain(|_, path| wanted.names(path));
+        }
         if !files.is_empty() {
             return Ok(files.into_values().collect());
         }

@@ -87,6 +87,16 @@ impl Wanted {
         }
     }
 
+    /// Whether a path is the one that is meant, rather than one below it.
+    pub(super) fn names(&self, path: &str) -> bool {
+        let path = path.to_lowercase();
+        match self {
+            Self::Whole(paths) => paths.iter().any(|whole| whole.to_lowercase() == path),
+            Self::Tail(tail) => format!("/{path}").ends_with(&format!("/{}", tail.to_lowercase())),
+            Self::Glob(_) => true,
+        }
+    }
+
     /// The name to look for in what was said; a pattern has none.
     pub(super) fn name(&self) -> Option<String> {
         match self {

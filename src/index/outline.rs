@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use tantivy::collector::DocSetCollector;
 use tantivy::columnar::Column;
 use tantivy::query::{AllQuery, BooleanQuery, EnableScoring, Occur, Query as _};
-use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocAddress, DocSet as _, TERMINATED, Term};
+use tantivy::schema::Field;
+use tantivy::{DocAddress, DocId, Term};
 
 use super::checkpoint::{Checkpoint, FileKey};
 use super::ids::uuid_bytes;
-use super::reader::{Reader, exact};
+use super::reader::{Reader, exact, holding};
 use super::schema::{CHECKPOINT_KIND, from_class, session_key};
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
@@ -50,36 +50,34 @@ impl Reader {
 
     /// What the prompt history holds of sessions that have no transcript.
     pub fn lone_history(&self) -> Result<Vec<Document>> {
-        let mut found = Vec::new();
-        for address in self.with_term(&Term::from_field_text(self.fields.kind, Kind::History.name()))? {
-            let sessions =
-                self.guarded(|| self.searcher.segment_reader(address.segment_ord).fast_fields().u64("session_key"))?;
-            if sessions.first(address.doc_id).is_some_and(|session| !self.has_transcript(session)) {
-                found.push(self.document(address)?);
+        let prompts = Term::from_field_text(self.fields.kind, Kind::History.name());
+        let lone = self.guarded(|| {
+            let mut lone = Vec::new();
+            for (segment, reader) in (0..).zip(self.searcher.segment_readers()) {
+                let sessions: Column<u64> = reader.fast_fields().u64("session_key")?;
+                let is_lone = |doc: &DocId| sessions.first(*doc).is_some_and(|session| !self.has_transcript(session));
+                lone.extend(
+                    holding(reader, &prompts)?.into_iter().filter(is_lone).map(|doc| DocAddress::new(segment, doc)),
+                );
             }
-        }
-        Ok(found)
+            Ok(lone)
+        })?;
+        self.documents(&lone)
     }
 
     fn steps(&self, term: &Term) -> Result<Vec<Step>> {
         self.guarded(|| {
             let mut steps = Vec::new();
             for (segment, reader) in (0..).zip(self.searcher.segment_readers()) {
-                let index = reader.inverted_index(term.field())?;
-                let Some(mut docs) = index.read_postings(term, IndexRecordOption::Basic)? else { continue };
                 let columns = reader.fast_fields();
                 let (lines, classes): (Column<u64>, Column<u64>) = (columns.u64("line")?, columns.u64("class")?);
                 let (twins, times) = (columns.u64("twin")?, columns.i64("time")?);
-                while docs.doc() != TERMINATED {
-                    let doc = docs.doc();
-                    // Checkpoints have no class.
-                    if let Some(class) = classes.first(doc).filter(|_| !reader.is_deleted(doc)) {
-                        let (role, kind, _) = from_class(class);
-                        let address = DocAddress::new(segment, doc);
-                        let (line, twin) = (lines.first(doc).unwrap_or(0), twins.first(doc).unwrap_or(0));
-                        steps.push(Step { address, line, role, kind, twin, time: times.first(doc) });
-                    }
-                    docs.advance();
+                for doc in holding(reader, term)? {
+                    let Some(class) = classes.first(doc) else { continue };
+                    let (role, kind, _) = from_class(class);
+                    let address = DocAddress::new(segment, doc);
+                    let (line, twin) = (lines.first(doc).unwrap_or(0), twins.first(doc).unwrap_or(0));
+                    steps.push(Step { address, line, role, kind, twin, time: times.first(doc) });
                 }
             }
             Ok(steps)

@@ -147,11 +147,11 @@ impl Reader {
     /// The checkpoints of all files, in order of their paths.
     pub fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
         let kind = self.schema.get_field("kind").unwrap_or(self.fields.kind);
-        let mut all = Vec::new();
-        for address in self.with_term(&Term::from_field_text(kind, CHECKPOINT_KIND))? {
-            all.push(self.stored(address).and_then(|stored| stored.checkpoint(&self.schema))?);
-        }
-        all.sort_by_key(Checkpoint::path);
+        let addresses = self.with_term(&Term::from_field_text(kind, CHECKPOINT_KIND))?;
+        let read = |piece: &[DocAddress]| piece.iter().map(|at| self.checkpoint_at(*at)).collect::<Result<Vec<_>>>();
+        let pieces = addresses.par_chunks(PIECE).map(read).collect::<Result<Vec<_>>>()?;
+        let mut all: Vec<Checkpoint> = pieces.into_iter().flatten().collect();
+        all.sort_by_cached_key(Checkpoint::path);
         Ok(all)
     }
 
@@ -450,7 +450,7 @@ impl Reader {
         Ok(None)
     }
 
-    fn documents(&self, addresses: &[DocAddress]) -> Result<Vec<Document>> {
+    pub(super) fn documents(&self, addresses: &[DocAddress]) -> Result<Vec<Document>> {
         addresses.iter().map(|address| self.document(*address)).collect()
     }
 
@@ -461,7 +461,7 @@ impl Reader {
 
 /// The documents of a segment that hold a term, in order. For the few that an id has, and for those that are counted by
 /// files, this takes a fraction of what a query takes.
-fn holding(reader: &SegmentReader, term: &Term) -> tantivy::Result<Vec<DocId>> {
+pub(super) fn holding(reader: &SegmentReader, term: &Term) -> tantivy::Result<Vec<DocId>> {
     let mut found = Vec::new();
     let Some(mut docs) = postings(reader, term)? else { return Ok(found) };
     while docs.doc() != TERMINATED {

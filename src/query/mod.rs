@@ -107,6 +107,11 @@ impl Query {
         .checked()
     }
 
+    /// Asks for everything, for a filter to choose from.
+    pub fn everything() -> Self {
+        Self::of("", Vec::new(), Vec::new())
+    }
+
     /// Takes text in which nothing is an operator.
     pub fn plain(text: &str) -> Result<Self> {
         bounded(text)?;

@@ -225,6 +225,27 @@ fn recover_goes_back_in_time_and_says_what_is_not_sure() {
 }
 
 #[test]
+fn the_path_of_a_file_is_not_taken_for_a_folder() {
+    let env = Env::new();
+    let (mut clock, mut one) = (Clock::default(), Session { number: 1, ..Session::default() });
+    for path in ["/home/u/x/notes", "/home/u/x/notes/today", "/home/u/y/notes/old"] {
+        one.call(&mut clock, "Write", json!({"file_path": path, "content": path}), ok("created"));
+    }
+    env.write(one.file(), one.text());
+    env.index();
+    for (path, code, text) in [
+        ("/home/u/x/notes", 0, "/home/u/x/notes"),
+        ("notes/today", 0, "/home/u/x/notes/today"),
+        ("x/notes", 0, "/home/u/x/notes"),
+        ("/home/u/y/notes", 0, "/home/u/y/notes/old"),
+        ("/home/u", 2, ""),
+    ] {
+        let ran = env.run(&["recover", "--no-refresh", path]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (code, text), "{path} {}", ran.stderr);
+    }
+}
+
+#[test]
 fn recover_writes_only_new_files_below_the_folder() {
     let env = Env::new();
     busy_session(&env);

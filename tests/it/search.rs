@@ -229,6 +229,9 @@ fn filters_narrow_down_exactly() {
         (&["kestrel is:error"], "a4"),
         (&["kestrel", "since:2d", "--role", "human"], "b1"),
         (&["tool:Edit"], "a7 a8"),
+        // A filter says enough by itself.
+        (&["--tool", "Edit"], "a7 a8"),
+        (&["--errors", "--until", "2026-10"], "a4"),
         (&["(tool:Edit OR tool:Bash) kestrel"], "a3 a4 a7"),
     ] {
         assert_eq!(found(&env, args), expected, "{args:?}");

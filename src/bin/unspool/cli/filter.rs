@@ -77,6 +77,25 @@ pub(crate) struct FilterArgs {
 }
 
 impl FilterArgs {
+    /// The flags that say by themselves what is wanted.
+    pub(crate) const NAMES: [&str; 15] = [
+        "role",
+        "kind",
+        "tool",
+        "file",
+        "project",
+        "here",
+        "cwd",
+        "session",
+        "branch",
+        "model",
+        "since",
+        "until",
+        "errors",
+        "agents",
+        "no_agents",
+    ];
+
     /// The filter these flags stand for.
     pub(crate) fn filter(&self, config: &Config) -> anyhow::Result<Filter> {
         let around = config.surroundings();

@@ -31,7 +31,9 @@ const PER_SESSION: usize = 3;
 #[derive(Args, Debug)]
 pub(crate) struct SearchArgs {
     /// What to look for
-    #[arg(required = true, value_name = "QUERY")]
+    ///
+    /// May be left out where a filter says it: the newest come first.
+    #[arg(value_name = "QUERY", required_unless_present_any = FilterArgs::NAMES)]
     query: Vec<String>,
 
     /// Take the query as plain text, to be found letter by letter
@@ -202,7 +204,8 @@ fn notes(request: &Request, response: &Response, instead: &[Suggestion]) {
         out::note("too many texts to read for this pattern; there may be more hits: add a word or a filter");
     }
     if response.total_hits == 0 {
-        out::note(&format!("nothing found for {}", request.query.text));
+        let what = if request.query.text.is_empty() { String::new() } else { format!(" for {}", request.query.text) };
+        out::note(&format!("nothing found{what}"));
         instead.iter().for_each(|one| out::note(&format!("hint: try {}", hits::suggestion(one))));
     }
 }
@@ -210,6 +213,7 @@ fn notes(request: &Request, response: &Response, instead: &[Suggestion]) {
 fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
     let text = args.query.join(" ");
     let query = match args.fixed_strings {
+        _ if args.query.is_empty() => Query::everything(),
         true => Query::literal(&text, args.ignore_case)?,
         false => Query::parse(&text, &config.surroundings())?,
     };
