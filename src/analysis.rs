@@ -39,26 +39,19 @@ pub struct Term<'a> {
 }
 
 /// Gives every term of a text in order of position.
-pub fn analyze(text: &str, each: &mut dyn FnMut(Term<'_>)) {
+pub fn analyze(text: &str, each: &mut impl FnMut(Term<'_>)) {
     let mut analyzer = Analyzer { text, position: 0, folded: String::new(), parts: Vec::new(), each };
     let bytes = text.as_bytes();
     let mut at = 0;
-    while at < bytes.len() {
-        let byte = bytes[at];
-        if byte.is_ascii() {
-            at = if byte.is_ascii_alphanumeric() { analyzer.chunk(at) } else { at + 1 };
-            continue;
-        }
-        let c = char_at(text, at);
-        at = if is_unspaced(c) {
-            analyzer.pairs(at)
-        } else if is_word(c) {
-            analyzer.chunk(at)
-        } else if is_pictograph(c) {
-            analyzer.single(at, c)
+    while let Some(byte) = bytes.get(at) {
+        let sort = SORTS[usize::from(*byte)];
+        if sort <= DIGIT {
+            at = analyzer.chunk(at);
+        } else if sort == WIDE {
+            at = analyzer.wide(at);
         } else {
-            at + c.len_utf8()
-        };
+            at += 1;
+        }
     }
 }
 
@@ -75,12 +68,12 @@ pub fn single(term: &str) -> Option<char> {
     chars.next().filter(|c| chars.next().is_none() && is_unspaced(*c))
 }
 
-struct Analyzer<'t, 'f> {
+struct Analyzer<'t, 'f, F> {
     text: &'t str,
     position: usize,
     folded: String,
     parts: Vec<Range<usize>>,
-    each: &'f mut dyn FnMut(Term<'_>),
+    each: &'f mut F,
 }
 
 /// What kind of character decides where an identifier is cut.
@@ -92,58 +85,101 @@ enum Class {
     Joiner,
 }
 
-impl Analyzer<'_, '_> {
+const LOWER: u8 = 1;
+const UPPER: u8 = 2;
+const DIGIT: u8 = 4;
+/// May hold two parts of an identifier together.
+const JOINER: u8 = 8;
+/// Belongs to no word.
+const OUTSIDE: u8 = 16;
+/// Part of a character beyond ASCII.
+const WIDE: u8 = 32;
+
+/// What each byte is to an identifier.
+const SORTS: [u8; 256] = {
+    let mut sorts = [WIDE; 256];
+    let mut byte = 0;
+    while byte < 0x80 {
+        sorts[byte as usize] = match byte as u8 {
+            b'a'..=b'z' => LOWER,
+            b'A'..=b'Z' => UPPER,
+            b'0'..=b'9' => DIGIT,
+            b'_' | b'-' => JOINER,
+            _ => OUTSIDE,
+        };
+        byte += 1;
+    }
+    sorts
+};
+
+/// A run of letters and digits, held together by `_` or `-`.
+struct Chunk {
+    end: usize,
+    /// Whether it is one word.
+    simple: bool,
+    /// What its bytes are.
+    sorts: u8,
+}
+
+impl<F: FnMut(Term<'_>)> Analyzer<'_, '_, F> {
     /// Takes an identifier, word or number that begins at `start`; returns where it ends.
     fn chunk(&mut self, start: usize) -> usize {
-        let (end, simple) = self.chunk_end(start);
+        let Chunk { end, simple, sorts } = self.chunk_at(start);
         if simple {
-            self.emit(start..end, self.position, false);
-            self.position += 1;
+            self.next(start..end, sorts);
             return end;
         }
-        self.split(start, end);
+        self.split(start, end, sorts);
         if self.parts.len() > 1 {
-            self.emit(start..end, 0, true);
+            self.emit(start..end, 0, true, sorts);
         }
         for index in 0..self.parts.len() {
             let part = self.parts[index].clone();
-            self.emit(part, self.position, false);
-            self.position += 1;
+            self.next(part, sorts);
         }
         end
     }
 
-    /// Finds the end of a run of letters and digits held together by `_` or `-`; says whether it is one word.
-    fn chunk_end(&self, start: usize) -> (usize, bool) {
+    /// Gives the next word.
+    fn next(&mut self, range: Range<usize>, sorts: u8) {
+        self.emit(range, self.position, false, sorts);
+        self.position += 1;
+    }
+
+    /// Finds the end of a chunk, and what is in it.
+    fn chunk_at(&self, start: usize) -> Chunk {
         let bytes = self.text.as_bytes();
-        let (mut lower, mut upper, mut digit, mut other) = (false, false, false, false);
+        let first = SORTS[usize::from(bytes[start])];
+        // What stands behind the first byte: a capital in front does not make a word a compound.
+        let (mut sorts, mut other) = (0, false);
         let mut at = start;
-        while at < bytes.len() {
-            match bytes[at] {
-                b'a'..=b'z' => lower = true,
-                // A capital in front does not make a word a compound.
-                b'A'..=b'Z' => upper |= at > start,
-                b'0'..=b'9' => digit = true,
-                b'_' | b'-' if self.joins(at) => other = true,
-                byte if byte.is_ascii() => break,
-                _ => {
-                    let c = char_at(self.text, at);
-                    if is_unspaced(c) || !is_word(c) {
-                        break;
-                    }
-                    other |= c.is_uppercase() && at > start;
-                    lower |= c.is_lowercase();
-                    at += c.len_utf8();
-                    continue;
-                }
-            }
+        if first != WIDE {
             at += 1;
         }
-        let starts_upper = bytes[start].is_ascii_uppercase();
-        let letters = lower || upper || starts_upper;
-        let mixed = (letters && digit) || (upper && (lower || !starts_upper));
-        let simple = !other && !mixed;
-        (at, simple)
+        while let Some(byte) = bytes.get(at) {
+            let sort = SORTS[usize::from(*byte)];
+            if sort <= DIGIT {
+                sorts |= sort;
+                at += 1;
+            } else if sort == JOINER && self.joins(at) {
+                (sorts, other) = (sorts | JOINER, true);
+                at += 1;
+            } else if sort == WIDE {
+                let c = char_at(self.text, at);
+                if is_unspaced(c) || !is_word(c) {
+                    break;
+                }
+                sorts |= WIDE | if c.is_lowercase() { LOWER } else { 0 };
+                other |= c.is_uppercase() && at > start;
+                at += c.len_utf8();
+            } else {
+                break;
+            }
+        }
+        let all = first | sorts;
+        let mixed = all & (LOWER | UPPER) != 0 && all & DIGIT != 0
+            || sorts & UPPER != 0 && (all & LOWER != 0 || first != UPPER);
+        Chunk { end: at, simple: !other && !mixed, sorts: all }
     }
 
     /// Says whether the separator at `at` stands between two parts of one identifier.
@@ -160,22 +196,31 @@ impl Analyzer<'_, '_> {
     }
 
     /// Cuts an identifier into its parts.
-    fn split(&mut self, start: usize, end: usize) {
+    fn split(&mut self, start: usize, end: usize, sorts: u8) {
         self.parts.clear();
         for segment in segments(self.text, start..end) {
             if is_noise(&self.text[segment.clone()]) {
                 self.parts.push(segment);
+            } else if sorts & WIDE == 0 {
+                split_ascii(self.text.as_bytes(), segment, &mut self.parts);
             } else {
                 split_segment(self.text, segment, &mut self.parts);
             }
         }
     }
 
-    /// Takes a character that is a word by itself.
-    fn single(&mut self, at: usize, c: char) -> usize {
+    /// Takes what begins with a character beyond ASCII.
+    fn wide(&mut self, at: usize) -> usize {
+        let c = char_at(self.text, at);
+        if is_unspaced(c) {
+            return self.pairs(at);
+        } else if is_word(c) {
+            return self.chunk(at);
+        }
         let end = at + c.len_utf8();
-        self.emit(at..end, self.position, false);
-        self.position += 1;
+        if is_pictograph(c) {
+            self.next(at..end, WIDE);
+        }
         end
     }
 
@@ -191,27 +236,44 @@ impl Analyzer<'_, '_> {
                 continue;
             }
             if let Some((before, _)) = previous {
-                self.emit(before..end, self.position, false);
-                self.position += 1;
+                self.next(before..end, WIDE);
                 emitted = true;
             }
             previous = Some((at, c));
         }
         if !emitted && previous.is_some() {
-            self.emit(start..end, self.position, false);
-            self.position += 1;
+            self.next(start..end, WIDE);
         }
         end
     }
 
-    fn emit(&mut self, range: Range<usize>, position: usize, whole: bool) {
+    /// Gives a term. `sorts` says what bytes there may be in it.
+    fn emit(&mut self, range: Range<usize>, position: usize, whole: bool, sorts: u8) {
+        let Range { start: from, end: to } = range;
+        let text = &self.text[range];
+        let is_plain = text.len() < TERM_CAP && sorts & WIDE == 0;
+        let is_folded = || sorts & UPPER == 0 || !text.bytes().any(|byte| byte.is_ascii_uppercase());
+        if is_plain && !whole && is_folded() {
+            return (self.each)(Term { text, from, to, position, whole });
+        }
         self.folded.clear();
         if whole {
             self.folded.push(WHOLE_MARK);
         }
-        fold_into(&self.text[range.clone()], &mut self.folded);
+        if is_plain && sorts & JOINER == 0 {
+            self.folded.push_str(text);
+            self.folded.make_ascii_lowercase();
+        } else if is_plain {
+            self.folded.extend(
+                text.bytes()
+                    .filter(|byte| SORTS[usize::from(*byte)] != JOINER)
+                    .map(|byte| char::from(byte.to_ascii_lowercase())),
+            );
+        } else {
+            fold_into(text, &mut self.folded);
+        }
         if self.folded.len() > usize::from(whole) {
-            (self.each)(Term { text: &self.folded, from: range.start, to: range.end, position, whole });
+            (self.each)(Term { text: &self.folded, from, to, position, whole });
         }
     }
 }
@@ -259,6 +321,24 @@ fn split_segment(text: &str, segment: Range<usize>, parts: &mut Vec<Range<usize>
     parts.push(from..segment.end);
 }
 
+/// The same where every character is a byte.
+fn split_ascii(bytes: &[u8], segment: Range<usize>, parts: &mut Vec<Range<usize>>) {
+    let sort = |at: usize| SORTS[usize::from(bytes[at])];
+    let mut from = segment.start;
+    for at in segment.start + 1..segment.end {
+        let cut = match (sort(at - 1), sort(at)) {
+            (before, now) if before == now => continue,
+            (UPPER, LOWER) => at - 1,
+            _ => at,
+        };
+        if cut > from {
+            parts.push(from..cut);
+            from = cut;
+        }
+    }
+    parts.push(from..segment.end);
+}
+
 fn class_of(c: char, before: Class) -> Class {
     if c.is_ascii() {
         return match c {
@@ -286,6 +366,9 @@ fn is_noise(segment: &str) -> bool {
         return false;
     }
     let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
+    if digits == 0 && bytes.len() < 16 {
+        return false;
+    }
     let one_case = !bytes.iter().any(u8::is_ascii_lowercase) || !bytes.iter().any(u8::is_ascii_uppercase);
     if one_case && digits > 0 && digits < bytes.len() && bytes.iter().all(u8::is_ascii_hexdigit) {
         return true;

@@ -89,6 +89,9 @@ fn strip_ends<'a>(bytes: &'a [u8], each: &mut dyn FnMut(usize, Reading<'_>)) -> 
     let body = &bytes[start..];
     let end = body.iter().rposition(|byte| !is_padding(*byte)).map_or(0, |at| at + 1);
     let body = &body[..end];
+    if memchr::memchr(0, bytes).is_none() {
+        return (start, body);
+    }
     let outside = memchr::memchr_iter(0, bytes).count() - memchr::memchr_iter(0, body).count();
     let inside = body.split(|byte| *byte != 0).map(<[u8]>::len).filter(|run| *run >= NUL_BLOCK).sum::<usize>();
     if outside + inside > 0 {
