@@ -110,6 +110,11 @@ impl Checkpoint {
         (self.size, self.mtime_ns) = (0, 0);
     }
 
+    /// Whether all of the file was read as it was then, so that none other follows in the same run.
+    pub(super) fn is_last(&self) -> bool {
+        (self.size, self.mtime_ns) != (0, 0)
+    }
+
     /// Keeps of a file only that it is to be left alone.
     #[must_use]
     pub fn forgotten(self) -> Self {

@@ -33,6 +33,8 @@ const META_LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// Files that a merge reads from front to back.
 const READ_IN_PIECES: [&str; 3] = ["store", "idx", "pos"];
+/// How much of a file is written at a time. Less in a debug build, so that the tests see a file written in pieces.
+const WRITTEN: usize = if cfg!(debug_assertions) { 8 << 10 } else { 64 << 10 };
 /// How much of such a file is read at a time.
 const PIECE: usize = 256 << 10;
 /// How many files may wait to be synced; each of them is open. Few in a debug build, so that the tests see it happen.
@@ -213,7 +215,7 @@ impl Directory for SafeDirectory {
         })?;
         let noting =
             Noting { file: Some(file), path: place, unsynced: self.unsynced.clone(), trouble: self.trouble.clone() };
-        Ok(io::BufWriter::new(Box::new(noting)))
+        Ok(io::BufWriter::with_capacity(WRITTEN, Box::new(noting)))
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {

@@ -8,6 +8,10 @@ use tantivy::indexer::{MergeCandidate, MergePolicy};
 const MERGED_CAP: u32 = 300_000;
 /// A segment of which more than this share is deleted is rewritten.
 const DELETED_SHARE: f64 = 0.5;
+/// So many large segments are left as they are.
+const MANY: usize = 8;
+/// A segment with so many times fewer documents than the largest is not worth its own files.
+const DWARF: u32 = 4;
 /// Sizes of segments that belong together, and how many of them are one too many.
 const TIERS: [(u32, usize); 3] = [(4_000, 6), (20_000, 8), (MERGED_CAP, 10)];
 
@@ -58,6 +62,19 @@ pub(super) fn bins(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
         }
     }
     bins.into_iter().map(|(_, bin)| bin).filter(|bin| bin.len() > 1).collect()
+}
+
+/// What to merge at the end of a run that gathered large segments: only when there are many of them, they are worth it.
+pub(super) fn of_whole(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
+    if segments.len() > MANY { bins(segments) } else { dwarfs(segments) }
+}
+
+/// Segments that are nothing beside the largest.
+fn dwarfs(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
+    let largest = segments.iter().map(SegmentMeta::num_docs).max().unwrap_or_default();
+    let small = segments.iter().filter(|segment| segment.num_docs() <= largest / DWARF);
+    let ids: Vec<SegmentId> = small.map(SegmentMeta::id).collect();
+    if ids.len() > 1 { vec![ids] } else { Vec::new() }
 }
 
 /// The smallest segments of a tier that together stay below the cap.

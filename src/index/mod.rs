@@ -16,8 +16,10 @@ mod filter;
 mod find;
 mod gather;
 mod ids;
+mod inverted;
 mod letters;
 mod lock;
+mod log;
 mod memory;
 mod merge;
 mod numbers;
@@ -26,7 +28,9 @@ mod pack;
 mod patch;
 mod reader;
 mod schema;
+mod segment;
 mod stored;
+mod terms;
 mod tokenizer;
 mod writer;
 
@@ -195,7 +199,7 @@ impl Locked<'_> {
             disk::remove_folder(&path).map_err(|error| Error::io("clear", &path, error))?;
         }
         make_private_folder(&path)?;
-        Writer::open(&path, RunSize::Large)
+        Writer::open(&path, RunSize::Whole)
     }
 
     fn beside(&self) -> PathBuf {
@@ -318,7 +322,7 @@ fn create_or_open(path: &Path, directory: SafeDirectory) -> Result<tantivy::Inde
     }
     let (schema, _) = schema::schema();
     let settings = IndexSettings {
-        docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(7) }),
+        docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(6) }),
         // A text that is shown costs the unpacking of a whole block; half as large, they would take a tenth more.
         docstore_blocksize: 128 << 10,
         ..IndexSettings::default()

@@ -207,7 +207,7 @@ enum Leaf {
 #[derive(Debug)]
 pub(super) struct Entry {
     values: Vec<(Field, Leaf)>,
-    _permit: Permit,
+    _permit: Option<Permit>,
 }
 
 impl tantivy::schema::document::Document for Entry {
@@ -252,14 +252,20 @@ impl<'a> Value<'a> for EntryValue<'a> {
 
 impl Fields {
     /// Makes the entry of the session's name as a file has it; it can be replaced when the name changes.
-    pub(super) fn title_entry(&self, key: FileKey, document: Document, permit: Permit) -> Entry {
+    pub(super) fn title_entry(&self, key: FileKey, document: Document, permit: Option<Permit>) -> Entry {
         let mut entry = self.entry(key, document, None, permit);
         entry.values.push((self.checkpoint, Leaf::Text(title_term(key))));
         entry
     }
 
     /// Makes the entry of a document; `past` is what went before of its file.
-    pub(super) fn entry(&self, key: FileKey, mut document: Document, past: Option<&mut Past>, permit: Permit) -> Entry {
+    pub(super) fn entry(
+        &self,
+        key: FileKey,
+        mut document: Document,
+        past: Option<&mut Past>,
+        permit: Option<Permit>,
+    ) -> Entry {
         let mut values = Vec::with_capacity(20);
         let mut put = |field, leaf| values.push((field, leaf));
         put(self.source, Leaf::Shared(key.text()));
@@ -337,7 +343,7 @@ impl Fields {
     }
 
     /// Makes the entry of a checkpoint.
-    pub(super) fn checkpoint_entry(&self, checkpoint: &Checkpoint, permit: Permit) -> Entry {
+    pub(super) fn checkpoint_entry(&self, checkpoint: &Checkpoint, permit: Option<Permit>) -> Entry {
         let key = checkpoint.key();
         let mut values = vec![
             (self.checkpoint, Leaf::Shared(key.text())),

@@ -22,6 +22,9 @@ use plan::Plan;
 
 /// How much is read between two commits.
 const COMMIT_EVERY: u64 = 256 << 20;
+/// The same while an index is built from nothing. Each thread makes one segment of what is committed together: less would
+/// make more of them, more would take more memory, and the more words there are, the longer takes each.
+const COMMIT_FRESH: u64 = 1 << 30;
 /// Runs with less to read than this are small.
 const SMALL_RUN: u64 = 4 << 20;
 
@@ -213,7 +216,11 @@ fn run(
     if plan.is_empty() && !fresh && !plan.unclean {
         return Ok(report);
     }
-    let size = if plan.bytes() < SMALL_RUN { RunSize::Small } else { RunSize::Large };
+    let size = match plan.bytes() {
+        ..SMALL_RUN => RunSize::Small,
+        _ if fresh => RunSize::Whole,
+        _ => RunSize::Large,
+    };
     let writer = locked.write(size).map_err(|error| with_need(error, plan, locked))?;
     let mut writer =
         read_all(writer, scan, plan, fresh, watch, &mut report).map_err(|error| with_need(error, plan, locked))?;
@@ -363,7 +370,7 @@ impl<'a> Gate<'a> {
     fn leave(&self, bytes: u64) -> Result<()> {
         self.read.fetch_add(bytes, Ordering::Relaxed);
         let waiting = self.uncommitted.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let enough = fault::batch(COMMIT_EVERY);
+        let enough = fault::batch(if self.fresh { COMMIT_FRESH } else { COMMIT_EVERY });
         if waiting < enough {
             return Ok(());
         }

@@ -54,6 +54,7 @@ mod docs;
 mod schedule;
 mod hook;
 mod watch;
+mod whole;
 mod retention;
 // The history of a file: its actions, its contents, its lines.
 mod history;
