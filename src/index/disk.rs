@@ -79,11 +79,15 @@ fn keep_private(_: &Path) -> Result<()> {
 
 /// Makes a file that only its owner may look into. The caller has passed the point of it.
 pub(super) fn create_file(path: &Path) -> io::Result<std::fs::File> {
+    new_private_file().open(path)
+}
+
+fn new_private_file() -> std::fs::OpenOptions {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    options
 }
 
 /// Makes a file that is gone when it is closed, for what does not fit in memory. It has a name for a moment; should that
@@ -92,10 +96,8 @@ pub(super) fn nameless_file(folder: &Path) -> io::Result<std::fs::File> {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let path = folder.join(format!(".tmp{:06}", MADE.fetch_add(1, Ordering::Relaxed) % 1_000_000));
     fault::point(Op::Create(&path))?;
-    let mut options = std::fs::OpenOptions::new();
-    options.read(true).write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut options = new_private_file();
+    options.read(true);
     #[cfg(windows)]
     std::os::windows::fs::OpenOptionsExt::custom_flags(&mut options, DELETE_ON_CLOSE);
     let file = options.open(&path)?;

@@ -5,7 +5,7 @@ use tantivy::index::SegmentId;
 use tantivy::indexer::{MergeCandidate, MergePolicy};
 
 /// The most documents one merge makes into a segment: their words and columns are in memory meanwhile.
-const MERGED_CAP: u32 = 300_000;
+pub(super) const MERGED_CAP: u32 = 300_000;
 /// A segment of which more than this share is deleted is rewritten.
 const DELETED_SHARE: f64 = 0.5;
 /// So many large segments are left as they are.

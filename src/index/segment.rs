@@ -15,10 +15,8 @@ use tantivy::store::StoreWriter;
 use tantivy::{Index, Segment, SegmentMeta};
 
 use super::inverted::Inverted;
+use super::merge::MERGED_CAP;
 use super::schema::{Entry, Fields};
-
-/// The most documents of a segment: when it is merged, their words and columns are in memory.
-const DOCUMENTS: u32 = 300_000;
 
 /// A segment while it is gathered; see the module's text.
 pub(super) struct SegmentBuilder {
@@ -29,6 +27,12 @@ pub(super) struct SegmentBuilder {
     store: StoreWriter,
     /// How much memory it may take.
     heap: usize,
+}
+
+impl std::fmt::Debug for SegmentBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SegmentBuilder")
+    }
 }
 
 impl SegmentBuilder {
@@ -51,7 +55,7 @@ impl SegmentBuilder {
 
     /// Whether it should be ended before anything else is added.
     pub(super) fn is_full(&self) -> bool {
-        self.inverted.documents() >= DOCUMENTS
+        self.inverted.documents() >= MERGED_CAP
             || !self.inverted.has_room()
             || self.inverted.memory() + self.columns.mem_usage() > self.heap
     }

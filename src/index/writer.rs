@@ -95,12 +95,6 @@ pub struct Writer {
 
 type Waiting = BTreeMap<FileKey, (Checkpoint, Option<Document>)>;
 
-impl std::fmt::Debug for SegmentBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("SegmentBuilder")
-    }
-}
-
 /// tantivy's writer has no `Debug`.
 struct WriterBox(IndexWriter<Entry>);
 
@@ -124,7 +118,7 @@ impl Writer {
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let (threads, heap) = match size {
-            // In a whole run, only checkpoints come this way.
+            // In a whole run, only checkpoints that replace others come this way.
             RunSize::Small | RunSize::Whole => (1, HEAP_SMALL),
             RunSize::Large => (cores.clamp(1, 4), HEAP_LARGE * 2 / cores.clamp(2, 4)),
         };
