@@ -40,7 +40,40 @@ pub struct Term<'a> {
 
 /// Gives every term of a text in order of position.
 pub fn analyze(text: &str, each: &mut impl FnMut(Term<'_>)) {
-    let mut analyzer = Analyzer { text, position: 0, folded: String::new(), parts: Vec::new(), each };
+    analyze_into(text, &mut Each(each));
+}
+
+/// Takes the terms of a text.
+pub trait Sink {
+    /// Takes a term.
+    fn term(&mut self, term: Term<'_>);
+
+    /// Takes the terms of a compound that it has taken before, if it remembers them. Says at how many positions words are.
+    /// If there are several, the whole comes first.
+    fn again(&mut self, compound: &str, position: usize) -> Option<usize> {
+        let _ = (compound, position);
+        None
+    }
+
+    /// Is told that it took all terms of a compound which it did not remember.
+    fn taken(&mut self, compound: &str, terms: usize) {
+        let _ = (compound, terms);
+    }
+}
+
+/// Remembers nothing.
+struct Each<'f, F>(&'f mut F);
+
+impl<F: FnMut(Term<'_>)> Sink for Each<'_, F> {
+    #[inline(always)]
+    fn term(&mut self, term: Term<'_>) {
+        (self.0)(term);
+    }
+}
+
+/// Gives every term of a text in order of position, but leaves out what is remembered.
+pub fn analyze_into(text: &str, sink: &mut impl Sink) {
+    let mut analyzer = Analyzer { text, position: 0, folded: String::new(), parts: Vec::new(), sink };
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -68,12 +101,12 @@ pub fn single(term: &str) -> Option<char> {
     chars.next().filter(|c| chars.next().is_none() && is_unspaced(*c))
 }
 
-struct Analyzer<'t, 'f, F> {
+struct Analyzer<'t, 's, S> {
     text: &'t str,
     position: usize,
     folded: String,
     parts: Vec<Range<usize>>,
-    each: &'f mut F,
+    sink: &'s mut S,
 }
 
 /// What kind of character decides where an identifier is cut.
@@ -121,14 +154,32 @@ struct Chunk {
     sorts: u8,
 }
 
-impl<F: FnMut(Term<'_>)> Analyzer<'_, '_, F> {
+impl<S: Sink> Analyzer<'_, '_, S> {
     /// Takes an identifier, word or number that begins at `start`; returns where it ends.
     fn chunk(&mut self, start: usize) -> usize {
         let Chunk { end, simple, sorts } = self.chunk_at(start);
-        if simple {
-            self.next(start..end, sorts);
+        if simple && sorts & UPPER == 0 || sorts & WIDE != 0 {
+            self.chunk_terms(start..end, simple, sorts);
             return end;
         }
+        let compound = &self.text[start..end];
+        match self.sink.again(compound, self.position) {
+            Some(words) => self.position += words,
+            None => {
+                let terms = self.chunk_terms(start..end, simple, sorts);
+                self.sink.taken(compound, terms);
+            }
+        }
+        end
+    }
+
+    /// Gives the terms of a chunk; says how many they are.
+    fn chunk_terms(&mut self, range: Range<usize>, simple: bool, sorts: u8) -> usize {
+        if simple {
+            self.next(range, sorts);
+            return 1;
+        }
+        let Range { start, end } = range;
         self.split(start, end, sorts);
         if self.parts.len() > 1 {
             self.emit(start..end, 0, true, sorts);
@@ -137,7 +188,7 @@ impl<F: FnMut(Term<'_>)> Analyzer<'_, '_, F> {
             let part = self.parts[index].clone();
             self.next(part, sorts);
         }
-        end
+        self.parts.len() + usize::from(self.parts.len() > 1)
     }
 
     /// Gives the next word.
@@ -254,7 +305,7 @@ impl<F: FnMut(Term<'_>)> Analyzer<'_, '_, F> {
         let is_plain = text.len() < TERM_CAP && sorts & WIDE == 0;
         let is_folded = || sorts & UPPER == 0 || !text.bytes().any(|byte| byte.is_ascii_uppercase());
         if is_plain && !whole && is_folded() {
-            return (self.each)(Term { text, from, to, position, whole });
+            return self.sink.term(Term { text, from, to, position, whole });
         }
         self.folded.clear();
         if whole {
@@ -273,7 +324,7 @@ impl<F: FnMut(Term<'_>)> Analyzer<'_, '_, F> {
             fold_into(text, &mut self.folded);
         }
         if self.folded.len() > usize::from(whole) {
-            (self.each)(Term { text: &self.folded, from, to, position, whole });
+            self.sink.term(Term { text: &self.folded, from, to, position, whole });
         }
     }
 }

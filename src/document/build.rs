@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::words::{self, Markup};
-use super::{Document, FileState, Kind, Role, TEXT_CAP, normal_path};
+use super::{Document, FileState, Kind, MessageKey, Role, TEXT_CAP, normal_path};
 use crate::discover::SourceKind;
 use crate::event::{AgentDescription, Block, Body, Event, Reading, TitleBy};
 use spoken::{Speaker, beginning};
@@ -136,7 +136,7 @@ impl<'s> Builder<'s> {
                 let counted = [usage.input, usage.cache_write, usage.cache_read, usage.output];
                 self.state.tally.answer(message.as_deref(), named, counted);
                 let base = Document {
-                    message: message.map(Cow::into_owned),
+                    message: message.as_deref().map(MessageKey::of),
                     model: model.map(Cow::into_owned).filter(|model| model != "<synthetic>"),
                     error,
                     ..self.base(&event)

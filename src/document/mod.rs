@@ -12,6 +12,7 @@ mod words;
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::event::Trace;
 
@@ -190,7 +191,7 @@ pub struct Document {
     pub model: Option<String>,
     /// The API message.
     #[serde(rename = "mi", skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
+    pub message: Option<MessageKey>,
     /// Tokens of the whole API message: input, cache write, cache read, output. Only on the first document of a
     /// line, and only where the line before did not say the same.
     #[serde(rename = "us", skip_serializing_if = "Option::is_none")]
@@ -259,12 +260,55 @@ pub fn edits_files(tool: &str) -> bool {
     matches!(tool, "Edit" | "Write" | "MultiEdit" | "NotebookEdit")
 }
 
+/// The fingerprint of an API message's name: it only tells which lines are of one message, and the name takes four times
+/// as much. (44 bits: enough that no two messages of one user share it.)
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(from = "NameOrKey")]
+pub struct MessageKey(u64);
+
+impl MessageKey {
+    /// How many bits it has.
+    pub const BITS: u32 = 44;
+
+    /// The fingerprint of a name.
+    pub fn of(name: &str) -> Self {
+        Self(xxh3_64(name.as_bytes()) >> (u64::BITS - Self::BITS))
+    }
+
+    /// A fingerprint that was a number.
+    pub fn from_number(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The fingerprint as a number.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// In older indexes there is the name itself.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NameOrKey {
+    Key(u64),
+    Name(String),
+}
+
+impl From<NameOrKey> for MessageKey {
+    fn from(either: NameOrKey) -> Self {
+        match either {
+            NameOrKey::Key(key) => Self(key),
+            NameOrKey::Name(name) => Self::of(&name),
+        }
+    }
+}
+
 /// An API message of which no line has words, so that no document tells what it cost.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Wordless {
     /// The API message, or the line where that has no name.
-    pub message: String,
+    pub message: MessageKey,
     /// The model.
     pub model: Option<String>,
     /// Tokens: input, cache write, cache read, output.
@@ -332,7 +376,7 @@ pub struct FileState {
     /// Calls of tools.
     pub tool_uses: u64,
     /// The API message whose tokens were told last, and the tokens; most lines only repeat them.
-    pub counted: Option<(String, [u64; 4], u64)>,
+    pub counted: Option<(MessageKey, [u64; 4], u64)>,
     /// API messages that no document tells of, so far. (Measured: nearly always the next line does.)
     pub wordless: VecDeque<Wordless>,
     /// Lines without words, and lines of unknown type, by type.

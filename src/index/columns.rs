@@ -8,7 +8,7 @@ use tantivy::{DocAddress, DocId, DocSet as _, SegmentOrdinal, SegmentReader, TER
 
 use super::checkpoint::{Checkpoint, FileKey};
 use super::reader::Reader;
-use super::schema::{CONTINUED, FAILED, TOKENS, WORDLESS, from_class, message_key, session_key};
+use super::schema::{CONTINUED, FAILED, TOKENS, WORDLESS, from_class, session_key};
 use crate::discover::SourceKind;
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
@@ -174,7 +174,7 @@ fn wordless_rows(file: &Checkpoint, names: &mut Names) -> Vec<Row> {
             tool: None,
             model: one.model.as_deref().map(|model| names.number(model)),
             edited: None,
-            spent: Some(Spent { message: message_key(Some(&one.message)), tokens }),
+            spent: Some(Spent { message: one.message.number(), tokens }),
             at: None,
         }
     };

@@ -10,19 +10,23 @@ pub(super) fn uuid_group(uuid: &str) -> u64 {
 }
 
 /// How much of a UUID is looked up; what is found is compared with all of it. The rest would only fill the list of
-/// terms: hardly two ids of a user begin alike.
-const UUID_BYTES: usize = 5;
+/// terms: among as many documents as a segment has, hardly two ids begin alike.
+const UUID_BYTES: usize = 3;
 
 /// The bytes under which a line's id is found: the beginning of a UUID, anything else as it is.
 pub(super) fn uuid_bytes(uuid: &str) -> Vec<u8> {
-    let whole = hex_bytes(uuid).filter(|bytes| bytes.len() == 16);
-    whole.map_or_else(|| capped(uuid).into_bytes(), |bytes| bytes[..UUID_BYTES].to_vec())
+    hex_bytes(uuid).map_or_else(|| capped(uuid).into_bytes(), |bytes| bytes[..UUID_BYTES].to_vec())
 }
 
 /// The bytes of a UUID that is written as they are.
 pub(super) fn uuid_from(text: &str) -> Option<[u8; 16]> {
-    let bytes: [u8; 16] = hex_bytes(text)?.try_into().ok()?;
-    (uuid_text(&bytes) == text).then_some(bytes)
+    // In normal spelling: what is given back must be the same.
+    let is_normal = text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+        });
+    hex_bytes(text).filter(|_| is_normal)
 }
 
 pub(super) fn uuid_text(bytes: &[u8; 16]) -> String {
@@ -37,11 +41,14 @@ pub(super) fn uuid_text(bytes: &[u8; 16]) -> String {
     text
 }
 
-/// Reads hexadecimal digits, dashes left out.
-fn hex_bytes(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    digits.chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?)).collect()
+/// Reads the digits of a UUID, dashes left out; none if it is none.
+fn hex_bytes(text: &str) -> Option<[u8; 16]> {
+    let mut digits = text.bytes().filter(|byte| *byte != b'-').map(|byte| char::from(byte).to_digit(16));
+    let mut bytes = [0; 16];
+    for byte in &mut bytes {
+        *byte = u8::try_from(digits.next()?? << 4 | digits.next()??).ok()?;
+    }
+    digits.next().is_none().then_some(bytes)
 }
 
 #[cfg(test)]
@@ -50,8 +57,8 @@ mod tests {
 
     #[test]
     fn ids_are_bytes() {
-        assert_eq!(uuid_bytes("0a1b2c3d-4e5f-4000-8000-0000000000ff"), [0x0a, 0x1b, 0x2c, 0x3d, 0x4e]);
-        assert_eq!(uuid_bytes("0A1B2C3D4E5F400080000000000000ff"), [0x0a, 0x1b, 0x2c, 0x3d, 0x4e]);
+        assert_eq!(uuid_bytes("0a1b2c3d-4e5f-4000-8000-0000000000ff"), [0x0a, 0x1b, 0x2c]);
+        assert_eq!(uuid_bytes("0A1B2C3D4E5F400080000000000000ff"), [0x0a, 0x1b, 0x2c]);
         assert_eq!(uuid_bytes("msg-7"), b"msg-7");
     }
 }

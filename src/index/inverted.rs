@@ -16,14 +16,13 @@ use tantivy::schema::document::{Document as _, ReferenceValue, ReferenceValueLea
 use tantivy::schema::{Field, FieldType, Schema};
 use tantivy::{DocId, Segment};
 
-use super::log::Log;
+use super::log::{Log, take};
+use super::noting::{Noting, Words};
 use super::schema::Entry;
-use super::terms::Terms;
 use super::tokenizer::WORDS;
-use crate::analysis::analyze;
 
-/// Between two values of a field there is a place without a word.
-const BETWEEN: u32 = 1;
+/// So many terms are looked at beforehand.
+const AHEAD: usize = 64;
 /// For so many places, the document of the first is remembered.
 const COARSE: u32 = 256;
 
@@ -43,12 +42,11 @@ pub(super) struct Inverted {
     looked: Vec<Looked>,
     /// That number, by the number that tantivy gives the field.
     numbers: Vec<Option<u8>>,
-    terms: Terms,
-    log: Log,
+    noting: Noting,
     /// The place at which each document begins, counted through all of them, and at last where the next one would.
     starts: Vec<u32>,
     norms: FieldNormsWriter,
-    /// How many places are put in order at a time.
+    /// How many bytes of places are put in order at a time.
     room: usize,
 }
 
@@ -65,12 +63,11 @@ impl Inverted {
         Self {
             numbers: numbers.collect(),
             looked,
-            terms: Terms::new(),
-            log: Log::new(folder),
+            noting: Noting::new(folder),
             starts: vec![0],
             norms: FieldNormsWriter::for_schema(schema),
             // By then, what terms are looked up in is free again. Few in a debug build, so that the tests see more than one time.
-            room: if cfg!(debug_assertions) { 50_000 } else { heap / 12 },
+            room: if cfg!(debug_assertions) { 50_000 } else { heap * 3 / 4 },
         }
     }
 
@@ -81,7 +78,7 @@ impl Inverted {
 
     /// The memory taken, in bytes.
     pub(super) fn memory(&self) -> usize {
-        self.terms.memory() + self.starts.capacity() * 4
+        self.noting.terms.memory() + self.starts.capacity() * 4
     }
 
     /// Whether places can still be counted.
@@ -93,9 +90,9 @@ impl Inverted {
     pub(super) fn add(&mut self, entry: &Entry, text: Field, paths: Field) -> io::Result<()> {
         let mut reach = 1;
         for field in [text, paths] {
-            let (end, count) = self.add_words(entry, field);
-            reach = reach.max(end);
-            if let Some(count) = count {
+            let Some(words) = self.add_words(entry, field) else { continue };
+            reach = reach.max(words.reach);
+            if let Some(count) = words.count {
                 self.norms.record(self.documents(), field, count);
             }
         }
@@ -109,49 +106,31 @@ impl Inverted {
                     _ => continue,
                 };
                 looked.noted += 1;
-                self.log.pin(self.terms.number(number, term), 0);
+                self.noting.name(number, term);
             }
         }
-        self.log.end_document()?;
+        self.noting.end_document()?;
         self.starts.push(self.starts.last().map_or(0, |start| start + reach));
         Ok(())
     }
 
-    /// Adds the words of a field, value by value: to which place they reach, and how many they are, if there is a value.
-    fn add_words(&mut self, entry: &Entry, field: Field) -> (u32, Option<u32>) {
-        let Self { terms, log, looked, numbers, .. } = self;
-        let Some(id) = numbers[field.field_id() as usize] else { return (0, None) };
-        let (mut base, mut next, mut count, mut is_there) = (0, 0, 0, false);
-        for (_, value) in entry.iter_fields_and_values().filter(|(of, _)| *of == field) {
-            let ReferenceValue::Leaf(ReferenceValueLeaf::Str(value)) = value.as_value() else { continue };
-            let mut end = base;
-            is_there = true;
-            analyze(value, &mut |term| {
-                let number = terms.number(id, term.text.as_bytes());
-                let position = base + term.position as u32;
-                end = end.max(position + 1);
-                count += 1;
-                if term.whole {
-                    log.pin(number, position);
-                    return;
-                }
-                while next < position {
-                    log.gap();
-                    next += 1;
-                }
-                log.word(number);
-                next += 1;
-            });
-            base = end + BETWEEN;
-        }
-        log.end_words();
-        looked[usize::from(id)].noted += u64::from(count);
-        (next.max(base), is_there.then_some(count))
+    /// Adds the words of a field: to which place they reach, and how many they are, if there is a value.
+    fn add_words(&mut self, entry: &Entry, field: Field) -> Option<Words> {
+        let id = self.numbers[field.field_id() as usize]?;
+        let values = entry.iter_fields_and_values().filter(|(of, _)| *of == field).filter_map(|(_, value)| {
+            match value.as_value() {
+                ReferenceValue::Leaf(ReferenceValueLeaf::Str(value)) => Some(value),
+                _ => None,
+            }
+        });
+        let words = self.noting.words(id, values);
+        self.looked[usize::from(id)].noted += u64::from(words.count.unwrap_or(0));
+        Some(words)
     }
 
     /// Gives back the memory that only adding needs.
     pub(super) fn settle(&mut self) {
-        self.terms.settle();
+        self.noting.settle();
     }
 
     /// Writes the lists.
@@ -161,16 +140,22 @@ impl Inverted {
         self.norms.serialize(norms, None)?;
         let norms = FieldNormReaders::open(segment.open_read(SegmentComponent::FieldNorms)?)?;
         let mut out = InvertedIndexSerializer::open(segment)?;
-        let order = self.terms.sorted();
-        let mut places = Places::new(&mut self.log, &self.starts, &order, self.room)?;
+        let Noting { terms, mut log, .. } = self.noting;
+        let order = terms.sorted();
+        let mut places = Places::new(&mut log, &self.starts, &order, self.room)?;
         let mut lists = Lists::new(&self.starts);
-        let mut at = 0;
+        let (mut at, mut seen) = (0, 0);
         while let Some(first) = order.get(at) {
-            let id = self.terms.field(*first);
+            let id = terms.field(*first);
             let Looked { field, is_whole, noted } = self.looked[usize::from(id)];
             let mut out = out.new_field(field, noted, norms.get_field(field)?)?;
-            while let Some(number) = order.get(at).filter(|number| self.terms.field(**number) == id) {
-                let term = self.terms.term(*number);
+            while let Some(number) = order.get(at).filter(|number| terms.field(**number) == id) {
+                if at >= seen {
+                    seen = order.len().min(at + AHEAD);
+                    terms.look_at(&order[at..seen]);
+                    places.look_at(at..seen);
+                }
+                let term = terms.term(*number);
                 if places.are_too_many(at) {
                     places.write_from_log(*number, term, is_whole, &mut out)?;
                 } else {
@@ -199,64 +184,82 @@ struct Places<'a> {
     starts: &'a [u32],
     /// The numbers of terms, in the order in which they are asked for.
     order: &'a [u32],
-    /// How many places are at hand at a time.
+    /// How many bytes of places are at hand at a time.
     room: usize,
-    /// How many places each term has, by number.
-    counts: Vec<u32>,
+    /// How far each term has come, by number.
+    ways: Vec<Way>,
     /// Which of `order` are at hand.
     at_hand: Range<usize>,
-    /// Their places, one term behind the other.
-    places: Vec<u32>,
-    /// Where among them those of each term end, by number; [`ABSENT`] if they are not at hand.
-    ends: Vec<u32>,
+    /// Their places, one term behind the other, each as its distance from the one before.
+    packed: Vec<u8>,
+}
+
+/// How far a term has come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    /// Its last place; [`ABSENT`] if its places are not at hand.
+    last: u32,
+    /// Where its places end among those at hand; how many bytes they take, until they are at hand.
+    end: u32,
 }
 
 const ABSENT: u32 = u32::MAX;
 
 impl<'a> Places<'a> {
     fn new(log: &'a mut Log, starts: &'a [u32], order: &'a [u32], room: usize) -> io::Result<Self> {
-        let mut counts = vec![0; order.len()];
-        log.each(starts, |number, _, _| counts[number as usize] += 1)?;
-        let ends = vec![ABSENT; order.len()];
-        Ok(Self { log, starts, order, room, counts, at_hand: 0..0, places: Vec::new(), ends })
+        let mut ways = vec![Way::default(); order.len()];
+        log.each(starts, |number, _, place| {
+            let way = &mut ways[number as usize];
+            way.end += packed_length(place - way.last);
+            way.last = place;
+        })?;
+        ways.iter_mut().for_each(|way| way.last = ABSENT);
+        Ok(Self { log, starts, order, room, ways, at_hand: 0..0, packed: Vec::new() })
     }
 
-    fn count(&self, at: usize) -> usize {
-        self.counts[self.order[at] as usize] as usize
+    fn way(&self, at: usize) -> Way {
+        self.ways[self.order[at] as usize]
     }
 
     /// Whether a term has more places than are ever at hand.
     fn are_too_many(&self, at: usize) -> bool {
-        self.count(at) > self.room
+        !self.at_hand.contains(&at) && self.way(at).end as usize > self.room
     }
 
-    /// The places of a term.
-    fn of(&mut self, at: usize) -> io::Result<&[u32]> {
+    /// Looks at what will be needed soon.
+    fn look_at(&self, soon: Range<usize>) {
+        std::hint::black_box(soon.fold(0, |seen, at| seen ^ self.way(at).end));
+    }
+
+    /// The places of a term, packed.
+    fn of(&mut self, at: usize) -> io::Result<&[u8]> {
         if !self.at_hand.contains(&at) {
             self.load(at)?;
         }
-        let end = self.ends[self.order[at] as usize] as usize;
-        Ok(&self.places[end - self.count(at)..end])
+        let start = if at == self.at_hand.start { 0 } else { self.way(at - 1).end };
+        Ok(&self.packed[start as usize..self.way(at).end as usize])
     }
 
     fn load(&mut self, from: usize) -> io::Result<()> {
         for number in &self.order[self.at_hand.clone()] {
-            self.ends[*number as usize] = ABSENT;
+            self.ways[*number as usize].last = ABSENT;
         }
         let (mut to, mut total) = (from, 0);
-        while to < self.order.len() && total + self.count(to) <= self.room {
-            self.ends[self.order[to] as usize] = total as u32;
-            total += self.count(to);
+        while to < self.order.len() && total + self.way(to).end as usize <= self.room {
+            let way = &mut self.ways[self.order[to] as usize];
+            let length = way.end as usize;
+            *way = Way { last: 0, end: total as u32 };
+            total += length;
             to += 1;
         }
         self.at_hand = from..to;
-        self.places.resize(total, 0);
-        let (ends, places) = (&mut self.ends, &mut self.places);
+        self.packed.resize(total, 0);
+        let (ways, packed) = (&mut self.ways, &mut self.packed);
         self.log.each(self.starts, |number, _, place| {
-            let end = &mut ends[number as usize];
-            if *end != ABSENT {
-                places[*end as usize] = place;
-                *end += 1;
+            let way = &mut ways[number as usize];
+            if way.last != ABSENT {
+                pack(packed, &mut way.end, place - way.last);
+                way.last = place;
             }
         })
     }
@@ -271,23 +274,19 @@ impl<'a> Places<'a> {
             }
         })?;
         out.new_term(bytes, if is_whole { 0 } else { documents }, !is_whole)?;
-        let (mut positions, mut last) = (Vec::new(), None);
-        let mut put = |document: Option<DocId>, positions: &mut Vec<u32>| {
-            if let Some(document) = document {
-                write_document(document, positions, is_whole, out);
-                positions.clear();
-            }
-        };
+        let (mut distances, mut last, mut before) = (Vec::new(), None, 0);
         self.log.each(self.starts, |number, document, place| {
             if number == term {
                 if last != Some(document) {
-                    put(last, &mut positions);
-                    last = Some(document);
+                    last.into_iter().for_each(|last| write_document(last, &distances, is_whole, out));
+                    distances.clear();
+                    (last, before) = (Some(document), self.starts[document as usize]);
                 }
-                positions.push(place - self.starts[document as usize]);
+                distances.push(place - before);
+                before = place;
             }
         })?;
-        put(last, &mut positions);
+        last.into_iter().for_each(|last| write_document(last, &distances, is_whole, out));
         out.close_term()
     }
 }
@@ -297,9 +296,10 @@ struct Lists<'a> {
     starts: &'a [u32],
     /// For every [`COARSE`] places, the document of the first of them.
     coarse: Vec<DocId>,
-    /// The documents of a list, each with the number of its places.
+    /// The documents of a list, each with where its distances end.
     documents: Vec<(DocId, usize)>,
-    positions: Vec<u32>,
+    /// The distance of each place from the one before, or from the beginning of its document.
+    distances: Vec<u32>,
 }
 
 impl<'a> Lists<'a> {
@@ -312,28 +312,34 @@ impl<'a> Lists<'a> {
             }
             document as DocId
         });
-        Self { starts, coarse: coarse.collect(), documents: Vec::new(), positions: Vec::new() }
+        Self { starts, coarse: coarse.collect(), documents: Vec::new(), distances: Vec::new() }
     }
 
     /// Writes the list of a term.
-    fn write(&mut self, places: &[u32], term: &[u8], is_whole: bool, out: &mut FieldSerializer) -> io::Result<()> {
+    fn write(&mut self, packed: &[u8], term: &[u8], is_whole: bool, out: &mut FieldSerializer) -> io::Result<()> {
         self.documents.clear();
-        self.positions.clear();
-        let mut rest = places;
-        while let Some(first) = rest.first() {
-            let document = self.document_of(*first);
-            let (start, next) = (self.starts[document as usize], self.starts[document as usize + 1]);
-            let count = rest.iter().take_while(|place| **place < next).count();
-            self.positions.extend(rest[..count].iter().map(|place| place - start));
-            self.documents.push((document, count));
-            rest = &rest[count..];
+        self.distances.clear();
+        let (mut at, mut place, mut next) = (0, 0, 0);
+        let mut document = 0;
+        while at < packed.len() {
+            let mut distance = take(packed, &mut at);
+            place += distance;
+            if place >= next {
+                if next > 0 {
+                    self.documents.push((document, self.distances.len()));
+                }
+                document = self.document_of(place);
+                distance = place - self.starts[document as usize];
+                next = self.starts[document as usize + 1];
+            }
+            self.distances.push(distance);
         }
+        self.documents.push((document, self.distances.len()));
         out.new_term(term, if is_whole { 0 } else { self.documents.len() as u32 }, !is_whole)?;
-        let mut positions = &mut self.positions[..];
-        for (document, count) in &self.documents {
-            let (own, others) = positions.split_at_mut(*count);
-            write_document(*document, own, is_whole, out);
-            positions = others;
+        let mut start = 0;
+        for (document, end) in &self.documents {
+            write_document(*document, &self.distances[start..*end], is_whole, out);
+            start = *end;
         }
         out.close_term()
     }
@@ -347,14 +353,28 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// Writes a document of a list; of its positions, the distances are kept.
-fn write_document(document: DocId, positions: &mut [u32], is_whole: bool, out: &mut FieldSerializer) {
+/// Writes a document of a list.
+fn write_document(document: DocId, distances: &[u32], is_whole: bool, out: &mut FieldSerializer) {
     if is_whole {
         return out.write_doc(document, 0, &[]);
     }
-    let mut last = 0;
-    for position in positions.iter_mut() {
-        (last, *position) = (*position, *position - last);
+    out.write_doc(document, distances.len() as u32, distances);
+}
+
+/// How many bytes a distance takes.
+#[inline(always)]
+fn packed_length(distance: u32) -> u32 {
+    (u32::BITS + 6 - (distance | 1).leading_zeros()) / 7
+}
+
+/// Writes a distance, and moves on behind it.
+#[inline(always)]
+fn pack(out: &mut [u8], at: &mut u32, mut distance: u32) {
+    while distance >= 0x80 {
+        out[*at as usize] = distance as u8 | 0x80;
+        *at += 1;
+        distance >>= 7;
     }
-    out.write_doc(document, positions.len() as u32, positions);
+    out[*at as usize] = distance as u8;
+    *at += 1;
 }

@@ -1,10 +1,12 @@
 //! What words a segment has, in the order in which they came: a row of numbers, most of it in a file without a name.
 //!
-//! A document has four parts, each with an end mark: the words of its text and those of its paths, whose places follow
-//! from their order; terms that stand at the document's beginning; and terms that stand elsewhere, with their place.
+//! A document has six parts, each with an end mark: the words of its text, whose places follow from their order, and terms
+//! that stand at its beginning; the same of its paths; other terms that stand at the beginning; and terms that stand
+//! elsewhere, with their place.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::disk;
@@ -28,9 +30,13 @@ pub(super) struct Log {
     /// What was written out, and how long each piece of it is; a piece holds whole documents.
     file: Option<File>,
     pieces: Vec<usize>,
+    /// The last of these pieces.
+    before: Vec<u8>,
     /// What came since.
     recent: Vec<u8>,
-    /// Terms of the document at hand that stand at its beginning, and elsewhere.
+    /// How much was written out.
+    written: usize,
+    /// Terms that stand at the beginning and elsewhere, and are yet to be noted.
     pinned: Vec<u32>,
     elsewhere: Vec<(u32, u32)>,
 }
@@ -41,7 +47,9 @@ impl Log {
             folder: folder.to_path_buf(),
             file: None,
             pieces: Vec::new(),
+            before: Vec::new(),
             recent: Vec::new(),
+            written: 0,
             pinned: Vec::new(),
             elsewhere: Vec::new(),
         }
@@ -58,9 +66,38 @@ impl Log {
         put(&mut self.recent, GAP);
     }
 
+    /// How long it is.
+    pub(super) fn length(&self) -> usize {
+        self.written + self.recent.len()
+    }
+
     /// Ends the words of the text, or those of the paths.
     pub(super) fn end_words(&mut self) {
         put(&mut self.recent, END);
+        self.put_pinned();
+    }
+
+    fn put_pinned(&mut self) {
+        for number in self.pinned.drain(..) {
+            put(&mut self.recent, number + FIRST);
+        }
+        put(&mut self.recent, END);
+    }
+
+    /// Notes again what was noted from one end of words to another. It must be [at hand](Self::has).
+    pub(super) fn repeat(&mut self, noted: Range<usize>) {
+        match noted.start.checked_sub(self.written) {
+            Some(start) => self.recent.extend_from_within(start..start + noted.len()),
+            None => {
+                let start = noted.start + self.before.len() - self.written;
+                self.recent.extend_from_slice(&self.before[start..start + noted.len()]);
+            }
+        }
+    }
+
+    /// Whether what was noted there is at hand.
+    pub(super) fn has(&self, start: usize) -> bool {
+        start + self.before.len() >= self.written
     }
 
     /// Notes a term at a place that does not follow from its order.
@@ -69,18 +106,15 @@ impl Log {
         if position == 0 { self.pinned.push(number) } else { self.elsewhere.push((number, position)) }
     }
 
-    /// Ends a document.
-    pub(super) fn end_document(&mut self) -> io::Result<()> {
-        for number in self.pinned.drain(..) {
-            put(&mut self.recent, number + FIRST);
-        }
-        put(&mut self.recent, END);
+    /// Ends a document. Says whether something that was at hand is no more.
+    pub(super) fn end_document(&mut self) -> io::Result<bool> {
+        self.put_pinned();
         for (number, position) in self.elsewhere.drain(..) {
             put(&mut self.recent, number + FIRST);
             put(&mut self.recent, position);
         }
         put(&mut self.recent, END);
-        if self.recent.len() < KEPT { Ok(()) } else { self.write_out() }
+        if self.recent.len() < KEPT { Ok(false) } else { self.write_out().map(|()| true) }
     }
 
     fn write_out(&mut self) -> io::Result<()> {
@@ -91,6 +125,8 @@ impl Log {
         fault::point(Op::Scratch)?;
         file.write_all(&self.recent)?;
         self.pieces.push(self.recent.len());
+        self.written += self.recent.len();
+        std::mem::swap(&mut self.before, &mut self.recent);
         self.recent.clear();
         Ok(())
     }
@@ -129,13 +165,9 @@ fn walk(bytes: &[u8], starts: &[u32], document: &mut u32, each: &mut impl FnMut(
                 }
                 place += 1;
             }
+            pinned(bytes, &mut at, |number| each(number, *document, start));
         }
-        loop {
-            match take(bytes, &mut at) {
-                END => break,
-                code => each(code - FIRST, *document, start),
-            }
-        }
+        pinned(bytes, &mut at, |number| each(number, *document, start));
         loop {
             match take(bytes, &mut at) {
                 END => break,
@@ -143,6 +175,16 @@ fn walk(bytes: &[u8], starts: &[u32], document: &mut u32, each: &mut impl FnMut(
             }
         }
         *document += 1;
+    }
+}
+
+#[inline(always)]
+fn pinned(bytes: &[u8], at: &mut usize, mut each: impl FnMut(u32)) {
+    loop {
+        match take(bytes, at) {
+            END => break,
+            code => each(code - FIRST),
+        }
     }
 }
 
@@ -156,8 +198,9 @@ fn put(out: &mut Vec<u8>, code: u32) {
     }
 }
 
+/// Reads a number.
 #[inline(always)]
-fn take(bytes: &[u8], at: &mut usize) -> u32 {
+pub(super) fn take(bytes: &[u8], at: &mut usize) -> u32 {
     let mut code = 0;
     for shift in (0..u32::BITS).step_by(7) {
         let byte = bytes[*at];
@@ -179,6 +222,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         let mut log = Log::new(folder.path());
         let (mut starts, mut expected) = (vec![0_u32], Vec::new());
+        let (mut noted, mut repeated) = ((0, 0..0), 0);
         for document in 0..3_000_u32 {
             let start = starts[document as usize];
             for one in 0..document % 7 {
@@ -190,12 +234,24 @@ mod tests {
                     expected.push((number, document, start + one));
                 }
             }
+            log.pin(document + 2, 0);
+            expected.push((document + 2, document, start));
             log.end_words();
+            let from = log.length();
             if document % 3 == 0 {
                 log.word(document);
-                expected.push((document, document, start));
+                log.pin(document + 3, 0);
+                log.end_words();
+                noted = (document, from..log.length());
+            } else if log.has(noted.1.start) {
+                log.repeat(noted.1.clone());
+                repeated += 1;
+            } else {
+                log.end_words();
             }
-            log.end_words();
+            if log.length() > from + 2 {
+                expected.extend([(noted.0, document, start), (noted.0 + 3, document, start)]);
+            }
             log.pin(document + 1, 0);
             log.pin(1 << 28, 5);
             expected.extend([(document + 1, document, start), (1 << 28, document, start + 5)]);
@@ -203,6 +259,7 @@ mod tests {
             starts.push(start + 8);
         }
         assert!(log.file.is_some(), "nothing was written out");
+        assert!(repeated > 1_900, "{repeated}");
         for _ in 0..2 {
             let mut found = Vec::new();
             log.each(&starts, |number, document, place| found.push((number, document, place))).expect("read");

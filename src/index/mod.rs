@@ -22,6 +22,7 @@ mod lock;
 mod log;
 mod memory;
 mod merge;
+mod noting;
 mod numbers;
 mod outline;
 mod pack;
@@ -322,7 +323,7 @@ fn create_or_open(path: &Path, directory: SafeDirectory) -> Result<tantivy::Inde
     }
     let (schema, _) = schema::schema();
     let settings = IndexSettings {
-        docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(6) }),
+        docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(3) }),
         // A text that is shown costs the unpacking of a whole block; half as large, they would take a tenth more.
         docstore_blocksize: 128 << 10,
         ..IndexSettings::default()

@@ -3,8 +3,8 @@
 
 use super::ids::{uuid_from, uuid_text};
 use super::numbers::{put, take};
-use super::schema::{CONTINUED, FAILED, TOKENS, damaged, from_class};
-use crate::document::Document;
+use super::schema::{CONTINUED, FAILED, TOKENS, damaged, from_class, has_twin};
+use crate::document::{Document, MessageKey};
 use crate::error::Result;
 
 /// What the columns hold of a document.
@@ -13,6 +13,10 @@ pub(super) struct InColumns {
     pub(super) class: u64,
     pub(super) line: u64,
     pub(super) timestamp: Option<i64>,
+    /// The fingerprint of words that may stand more than once; anything if there is none.
+    pub(super) twin: u64,
+    /// The API message, if tokens were asked for.
+    pub(super) message: u64,
     /// In the order of [`super::schema::TOKENS`].
     pub(super) tokens: [u64; TOKENS.len()],
 }
@@ -23,25 +27,32 @@ const UUID: u8 = 1;
 const PARENT: u8 = 1 << 1;
 /// There are tokens in the columns.
 const USAGE: u8 = 1 << 2;
-/// There is a fingerprint of the words.
+/// There is a fingerprint of the words; since the fourth format that is in a column.
 const TWIN: u8 = 1 << 3;
 /// Some of it is in columns; so it is since the third format.
 const COLUMNS: u8 = 1 << 4;
+/// There is an API message: in the columns, if there are tokens.
+const MESSAGE: u8 = 1 << 5;
 /// The first byte is less than this. In the first format there was nothing in front of the JSON.
-const FLAGS: u8 = 1 << 5;
+const FLAGS: u8 = 1 << 6;
+
+/// The bytes of a [`MessageKey`].
+const MESSAGE_BYTES: usize = MessageKey::BITS.div_ceil(8) as usize;
 
 /// Packs a document.
 pub(super) fn packed(mut document: Document) -> Vec<u8> {
     let ids = [&document.uuid, &document.parent].map(|id| id.as_deref().and_then(uuid_from));
     document.uuid.take_if(|_| ids[0].is_some());
     document.parent.take_if(|_| ids[1].is_some());
-    let (usage, twin) = (document.usage.take(), document.twin.take());
+    let (usage, message) = (document.usage.take(), document.message.take());
     let flags =
-        [(ids[0].is_some(), UUID), (ids[1].is_some(), PARENT), (usage.is_some(), USAGE), (twin.is_some(), TWIN)];
+        [(ids[0].is_some(), UUID), (ids[1].is_some(), PARENT), (usage.is_some(), USAGE), (message.is_some(), MESSAGE)];
     let mut bytes = vec![flags.into_iter().filter(|(is_set, _)| *is_set).fold(COLUMNS, |all, (_, flag)| all | flag)];
     ids.into_iter().flatten().for_each(|id| bytes.extend(id));
     put(&mut bytes, document.offset);
-    twin.into_iter().for_each(|twin| bytes.extend(twin.to_le_bytes()));
+    if let Some(message) = message.filter(|_| usage.is_none()) {
+        bytes.extend(&message.number().to_le_bytes()[..MESSAGE_BYTES]);
+    }
     let rest = Document {
         offset: 0,
         line: 0,
@@ -50,6 +61,7 @@ pub(super) fn packed(mut document: Document) -> Vec<u8> {
         kind: Default::default(),
         error: false,
         echo: false,
+        twin: None,
         continued: false,
         cache_hour: if usage.is_some() { 0 } else { document.cache_hour },
         ..document
@@ -83,9 +95,20 @@ pub(super) fn unpacked(bytes: &[u8], columns: impl FnOnce(bool) -> Result<InColu
         let (bytes, behind) = rest.split_first_chunk().ok_or_else(cut)?;
         (twin, rest) = (Some(u64::from_le_bytes(*bytes)), behind);
     }
-    let document = json(rest)?;
     let has_usage = flags & USAGE != 0;
-    let InColumns { class, line, timestamp, tokens } = columns(has_usage)?;
+    let mut message = None;
+    if flags & MESSAGE != 0 && !has_usage {
+        let (bytes, behind) = rest.split_first_chunk::<MESSAGE_BYTES>().ok_or_else(cut)?;
+        let mut number = [0; size_of::<u64>()];
+        number[..MESSAGE_BYTES].copy_from_slice(bytes);
+        (message, rest) = (Some(MessageKey::from_number(u64::from_le_bytes(number))), behind);
+    }
+    let document = json(rest)?;
+    let columns = columns(has_usage)?;
+    let InColumns { class, line, timestamp, tokens, .. } = columns;
+    if flags & MESSAGE != 0 && has_usage {
+        message = Some(MessageKey::from_number(columns.message));
+    }
     let [input, write, read, output, hour] = tokens;
     let (role, kind, echo) = from_class(class);
     Ok(Document {
@@ -98,7 +121,8 @@ pub(super) fn unpacked(bytes: &[u8], columns: impl FnOnce(bool) -> Result<InColu
         kind,
         usage: has_usage.then_some([input, write, read, output]),
         cache_hour: if has_usage { hour } else { document.cache_hour },
-        twin,
+        twin: twin.or(has_twin(class).then_some(columns.twin)),
+        message: message.or(document.message),
         echo,
         error: class & FAILED != 0,
         continued: class & CONTINUED != 0,
@@ -116,7 +140,14 @@ mod tests {
         fn of(document: &Document) -> Self {
             let [input, write, read, output] = document.usage.unwrap_or_default();
             let tokens = [input, write, read, output, document.cache_hour];
-            Self { class: class_of(document), line: document.line, timestamp: document.timestamp, tokens }
+            Self {
+                class: class_of(document),
+                line: document.line,
+                timestamp: document.timestamp,
+                twin: document.twin.unwrap_or(7),
+                message: document.message.map_or(7, MessageKey::number),
+                tokens,
+            }
         }
     }
 
@@ -157,11 +188,13 @@ mod tests {
             for timestamp in [None, Some(0), Some(-1), Some(1_763_300_000_000)] {
                 for (usage, twin) in [(None, None), (Some([number, 0, 1, number]), None), (None, Some(number))] {
                     let cache_hour = number / 2;
+                    let message = (number % 2 == 1).then(|| MessageKey::of(&number.to_string()));
                     same(&Document {
                         offset: number,
                         line: number,
                         timestamp,
                         usage,
+                        message,
                         twin,
                         cache_hour,
                         ..Document::default()
@@ -192,7 +225,7 @@ mod tests {
     #[test]
     fn damage_is_noticed() {
         let document =
-            Document { usage: Some([300; 4]), twin: Some(9), uuid: Some(uuid_text(&[7; 16])), ..Document::default() };
+            Document { message: Some(MessageKey::of("m")), uuid: Some(uuid_text(&[7; 16])), ..Document::default() };
         let bytes = packed(document.clone());
         for at in 0..bytes.len() {
             assert!(unpacked(&bytes[..at], |_| Ok(InColumns::of(&document))).is_err(), "cut at {at}");

@@ -16,7 +16,7 @@ use super::gather::ByPrint;
 use super::numbers;
 
 /// How far back copies are looked for, in bytes of text. (Twice as much would save 1 % more of the stored text.)
-const REACH: usize = 2 << 20;
+const REACH: usize = 4 << 20;
 /// Shorter texts are kept whole.
 const LEAST: usize = 512;
 /// Two texts are compared where this many bytes of them are equal.
@@ -43,7 +43,7 @@ pub struct Past {
 #[derive(Debug)]
 struct Base {
     at: Place,
-    text: Arc<str>,
+    text: Arc<String>,
 }
 
 /// Where a text stands: the bytes under which its line is found, and the number of that line, which tells it from others
@@ -57,7 +57,7 @@ pub(super) struct Place {
 impl Past {
     /// What to keep of a text in place of all of it, if that is much less. A text that is kept whole and can be found
     /// again, the first of its line, is remembered for those to come.
-    pub(super) fn patch(&mut self, session: &str, at: Option<Place>, text: &Arc<str>) -> Option<Vec<u8>> {
+    pub(super) fn patch(&mut self, session: &str, at: Option<Place>, text: &Arc<String>) -> Option<Vec<u8>> {
         if text.len() < LEAST {
             return None;
         }
@@ -114,7 +114,7 @@ impl Past {
         (patch.len() * 2 < new.len()).then_some(patch)
     }
 
-    fn remember(&mut self, at: Place, text: &Arc<str>, windows: &[(u64, usize)]) {
+    fn remember(&mut self, at: Place, text: &Arc<String>, windows: &[(u64, usize)]) {
         let number = self.first + self.bases.len();
         self.places.extend(windows.iter().map(|(print, at)| (*print, (number, *at))));
         self.bytes += text.len();
@@ -187,12 +187,21 @@ fn windows(text: &[u8]) -> Vec<(u64, usize)> {
     for (at, byte) in text.iter().enumerate() {
         // What was added 32 bytes ago is shifted out.
         print = (print << 2).wrapping_add(GEAR[usize::from(*byte)]);
-        if at + 1 >= next && (print >> 40).is_multiple_of(SAMPLED) {
-            chosen.push((print, at + 1 - WINDOW));
-            next = at + 1 + APART;
+        if (print >> 40).is_multiple_of(SAMPLED) {
+            choose(&mut chosen, print, at + 1, &mut next);
         }
     }
     chosen
+}
+
+/// Remembers the window that ends here, if it is far enough from the one before. (As a call that is rare, it does not
+/// slow down the loop.)
+#[cold]
+fn choose(chosen: &mut Vec<(u64, usize)>, print: u64, end: usize, next: &mut usize) {
+    if end >= *next {
+        chosen.push((print, end - WINDOW));
+        *next = end + APART;
+    }
 }
 
 fn put(patch: &mut Vec<u8>, number: usize) {
@@ -233,7 +242,7 @@ mod tests {
     }
 
     fn patched(past: &mut Past, id: &[u8], text: &str) -> Option<Vec<u8>> {
-        past.patch("s", Some(place(id)), &Arc::from(text))
+        past.patch("s", Some(place(id)), &Arc::new(text.to_string()))
     }
 
     #[test]
@@ -255,7 +264,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_found_is_no_base() {
-        let text = Arc::from(lines(100, 1));
+        let text = Arc::new(lines(100, 1));
         let mut past = Past::default();
         assert_eq!(past.patch("s", None, &text), None);
         assert_eq!(past.patch("s", Some(place(b"one")), &text), None, "the first had no id");

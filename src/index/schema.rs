@@ -19,7 +19,7 @@ use super::patch::{Past, Place};
 use super::tokenizer::WORDS;
 use crate::analysis::ANALYSIS_VERSION;
 use crate::discover::SourceKind;
-use crate::document::{Document, Kind, Role, edits_files};
+use crate::document::{Document, Kind, MessageKey, Role, edits_files};
 use crate::error::{Error, ErrorKind};
 
 /// The number of the index format; an older program refuses a newer index.
@@ -27,7 +27,8 @@ use crate::error::{Error, ErrorKind};
 /// 1. First format.
 /// 2. Ids of lines are found by their first bytes, and kept as bytes.
 /// 3. Texts that repeat an earlier one are kept as patches; what the columns hold is kept nowhere else.
-pub(super) const FORMAT_VERSION: u32 = 3;
+/// 4. Ids are found by fewer of their bytes, API messages are known by a fingerprint.
+pub(super) const FORMAT_VERSION: u32 = 4;
 
 /// The number of the reading: raised when the same transcript would give other documents. Files read by an older
 /// number are read again, a commit at a time, while search goes on.
@@ -195,8 +196,13 @@ pub(super) fn fingerprint() -> u64 {
 #[derive(Clone, Debug)]
 enum Leaf {
     Text(String),
+    Name(&'static str),
     Shared(Arc<str>),
-    SharedBytes(Arc<str>),
+    /// What is left of a text behind its first bytes.
+    Tail(Arc<str>, usize),
+    /// A text to be taken by its words, and as it is.
+    Words(Arc<String>),
+    Raw(Arc<String>),
     Bytes(Vec<u8>),
     Unsigned(u64),
     Signed(i64),
@@ -210,6 +216,18 @@ pub(super) struct Entry {
     _permit: Option<Permit>,
 }
 
+impl Entry {
+    /// The values that are stored.
+    pub(super) fn stored<'a>(&'a self, fields: &Fields) -> impl Iterator<Item = (Field, &'a [u8])> {
+        let stored = [fields.raw, fields.patch, fields.meta];
+        self.values.iter().filter(move |(field, _)| stored.contains(field)).filter_map(|(field, leaf)| match leaf {
+            Leaf::Bytes(bytes) => Some((*field, &bytes[..])),
+            Leaf::Raw(text) => Some((*field, text.as_bytes())),
+            _ => None,
+        })
+    }
+}
+
 impl tantivy::schema::document::Document for Entry {
     type Value<'a> = EntryValue<'a>;
     type FieldsValuesIter<'a> = EntryValues<'a>;
@@ -220,6 +238,7 @@ impl tantivy::schema::document::Document for Entry {
 }
 
 /// Walks over the values of an entry.
+#[derive(Clone)]
 pub(super) struct EntryValues<'a>(std::slice::Iter<'a, (Field, Leaf)>);
 
 impl<'a> Iterator for EntryValues<'a> {
@@ -241,8 +260,11 @@ impl<'a> Value<'a> for EntryValue<'a> {
     fn as_value(&self) -> ReferenceValue<'a, Self> {
         ReferenceValue::Leaf(match self.0 {
             Leaf::Text(text) => ReferenceValueLeaf::Str(text),
+            Leaf::Name(name) => ReferenceValueLeaf::Str(name),
             Leaf::Shared(text) => ReferenceValueLeaf::Str(text),
-            Leaf::SharedBytes(text) => ReferenceValueLeaf::Bytes(text.as_bytes()),
+            Leaf::Tail(text, from) => ReferenceValueLeaf::Str(&text[*from..]),
+            Leaf::Words(text) => ReferenceValueLeaf::Str(text),
+            Leaf::Raw(text) => ReferenceValueLeaf::Bytes(text.as_bytes()),
             Leaf::Bytes(bytes) => ReferenceValueLeaf::Bytes(bytes),
             Leaf::Unsigned(number) => ReferenceValueLeaf::U64(*number),
             Leaf::Signed(number) => ReferenceValueLeaf::I64(*number),
@@ -266,15 +288,15 @@ impl Fields {
         past: Option<&mut Past>,
         permit: Option<Permit>,
     ) -> Entry {
-        let mut values = Vec::with_capacity(20);
+        let mut values = Vec::with_capacity(40);
         let mut put = |field, leaf| values.push((field, leaf));
         put(self.source, Leaf::Shared(key.text()));
         put(self.group, Leaf::Unsigned(group_of(key, &document)));
         put(self.class, Leaf::Unsigned(class_of(&document)));
         put(self.session, Leaf::Text(capped(&document.session)));
         put(self.session_key, Leaf::Unsigned(session_key(&document.session)));
-        put(self.role, Leaf::Text(document.role.name().to_string()));
-        put(self.kind, Leaf::Text(document.kind.name().to_string()));
+        put(self.role, Leaf::Name(document.role.name()));
+        put(self.kind, Leaf::Name(document.kind.name()));
         if let Some(uuid) = &document.uuid {
             put(self.uuid, Leaf::Bytes(uuid_bytes(uuid)));
             // A copy made by the SDK is found by the id of its original too.
@@ -295,7 +317,8 @@ impl Fields {
             put(self.leaf, Leaf::Unsigned(uuid_group(leaf)));
         }
         if let Some([input, write, read, output]) = document.usage {
-            put(self.message, Leaf::Unsigned(message_key(document.message.as_ref().or(document.uuid.as_ref()))));
+            let message = document.message.or(document.uuid.as_deref().map(MessageKey::of));
+            put(self.message, Leaf::Unsigned(message.unwrap_or_default().number()));
             for (field, count) in self.tokens.into_iter().zip([input, write, read, output, document.cache_hour]) {
                 put(field, Leaf::Unsigned(count));
             }
@@ -305,13 +328,13 @@ impl Fields {
             put(self.edited, Leaf::Unsigned(xxh3_64(file.as_bytes())));
         }
         if document.error {
-            put(self.flag, Leaf::Text(ERROR.to_string()));
+            put(self.flag, Leaf::Name(ERROR));
         }
         if document.via.is_some() {
-            put(self.flag, Leaf::Text(SEEN.to_string()));
+            put(self.flag, Leaf::Name(SEEN));
         }
         if document.agent.is_some() || document.role == Role::Subagent {
-            put(self.flag, Leaf::Text(AGENT.to_string()));
+            put(self.flag, Leaf::Name(AGENT));
         }
         let named = [
             (self.agent, &document.agent),
@@ -329,15 +352,16 @@ impl Fields {
         }
         for file in &document.files {
             put(self.path, Leaf::Text(file.clone()));
-            suffixes(file).into_iter().for_each(|suffix| put(self.file, Leaf::Text(suffix)));
+            let (path, starts) = suffixes(file);
+            starts.into_iter().for_each(|start| put(self.file, Leaf::Tail(path.clone(), start)));
         }
-        let text: Arc<str> = std::mem::take(&mut document.text).into();
-        let raw = document.input.take().map_or_else(|| text.clone(), Arc::from);
+        let text = Arc::new(std::mem::take(&mut document.text));
+        let raw = document.input.take().map_or_else(|| text.clone(), Arc::new);
         match past.and_then(|past| past.patch(&document.session, place_of(&document), &raw)) {
             Some(patch) => put(self.patch, Leaf::Bytes(patch)),
-            None => put(self.raw, Leaf::SharedBytes(raw)),
+            None => put(self.raw, Leaf::Raw(raw)),
         }
-        put(self.body, Leaf::Shared(text));
+        put(self.body, Leaf::Words(text));
         put(self.meta, Leaf::Bytes(pack::packed(document)));
         Entry { values, _permit: permit }
     }
@@ -347,7 +371,7 @@ impl Fields {
         let key = checkpoint.key();
         let mut values = vec![
             (self.checkpoint, Leaf::Shared(key.text())),
-            (self.kind, Leaf::Text(CHECKPOINT_KIND.to_string())),
+            (self.kind, Leaf::Name(CHECKPOINT_KIND)),
             (self.session, Leaf::Text(checkpoint.session_id().to_string())),
             (self.session_key, Leaf::Unsigned(session_key(checkpoint.session_id()))),
             (self.group, Leaf::Unsigned(key.number())),
@@ -358,10 +382,10 @@ impl Fields {
             (self.meta, Leaf::Bytes(serde_json::to_vec(checkpoint).unwrap_or_default())),
         ];
         if checkpoint.source_kind() == SourceKind::Session {
-            values.push((self.flag, Leaf::Text(MAIN_FILE.to_string())));
+            values.push((self.flag, Leaf::Name(MAIN_FILE)));
         }
         if !checkpoint.state.wordless.is_empty() {
-            values.push((self.flag, Leaf::Text(WORDLESS.to_string())));
+            values.push((self.flag, Leaf::Name(WORDLESS)));
         }
         Entry { values, _permit: permit }
     }
@@ -403,11 +427,6 @@ const ECHO: u64 = 1 << 8;
 pub(super) const FAILED: u64 = 1 << 11;
 /// The flag of a document that goes on with the text of the one before, in its class.
 pub(super) const CONTINUED: u64 = 1 << 12;
-
-/// The fingerprint of an API message, as short as that of a session.
-pub(super) fn message_key(message: Option<&String>) -> u64 {
-    message.map_or(0, |message| xxh3_64(message.as_bytes()) >> 20)
-}
 
 /// Unpacks role, kind and echo.
 pub(super) fn from_class(class: u64) -> (Role, Kind, bool) {
@@ -480,17 +499,15 @@ pub(super) fn capped(text: &str) -> String {
     text[..text.floor_char_boundary(TERM_BYTES)].to_string()
 }
 
-/// All tails of a path that begin at a component, folded in case.
-pub(super) fn suffixes(path: &str) -> Vec<String> {
-    let path = capped(&path.to_lowercase());
-    let trimmed = path.trim_start_matches('/');
-    let starts = std::iter::once(0).chain(trimmed.match_indices('/').map(|(at, _)| at + 1));
-    let mut suffixes: Vec<String> =
-        starts.map(|at| trimmed[at..].to_string()).filter(|suffix| !suffix.is_empty()).collect();
-    if trimmed.len() < path.len() {
-        suffixes.push(path);
-    }
-    suffixes
+/// A path folded in case, and where the tails of it begin under which it is found: at each component.
+fn suffixes(path: &str) -> (Arc<str>, Vec<usize>) {
+    let path: Arc<str> = capped(&path.to_lowercase()).into();
+    let root = path.len() - path.trim_start_matches('/').len();
+    let components = path[root..].match_indices('/').map(|(at, _)| root + at + 1);
+    let starts = std::iter::once(root).chain(components).filter(|start| *start < path.len());
+    let whole = (root > 0).then_some(0);
+    let starts = starts.chain(whole).collect();
+    (path, starts)
 }
 
 #[cfg(test)]
@@ -509,7 +526,14 @@ mod tests {
 
     #[test]
     fn paths_are_found_by_every_tail() {
-        assert_eq!(suffixes("/Home/u/x.rs"), ["home/u/x.rs", "u/x.rs", "x.rs", "/home/u/x.rs"]);
-        assert_eq!(suffixes("d:/w/x.cs"), ["d:/w/x.cs", "w/x.cs", "x.cs"]);
+        let tails = |path: &str| {
+            let (path, starts) = suffixes(path);
+            starts.into_iter().map(|start| path[start..].to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(tails("/Home/u/x.rs"), ["home/u/x.rs", "u/x.rs", "x.rs", "/home/u/x.rs"]);
+        assert_eq!(tails("d:/w/x.cs"), ["d:/w/x.cs", "w/x.cs", "x.cs"]);
+        assert_eq!(tails("/a/"), ["a/", "/a/"]);
+        assert_eq!(tails("/"), ["/"]);
+        assert_eq!(tails(""), Vec::<String>::new());
     }
 }

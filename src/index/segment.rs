@@ -25,6 +25,8 @@ pub(super) struct SegmentBuilder {
     inverted: Inverted,
     columns: FastFieldsWriter,
     store: StoreWriter,
+    /// What is stored of the document at hand.
+    stored: Vec<u8>,
     /// How much memory it may take.
     heap: usize,
 }
@@ -43,14 +45,17 @@ impl SegmentBuilder {
         let store = StoreWriter::new(out, settings.docstore_compression, settings.docstore_blocksize, false)?;
         let tokenizers = index.fast_field_tokenizer().clone();
         let columns = FastFieldsWriter::from_schema_and_tokenizer_manager(&schema, tokenizers)?;
-        Ok(Self { segment, fields, inverted: Inverted::new(&schema, folder, heap), columns, store, heap })
+        let inverted = Inverted::new(&schema, folder, heap);
+        Ok(Self { segment, fields, inverted, columns, store, stored: Vec::new(), heap })
     }
 
     /// Adds a document.
     pub(super) fn add(&mut self, entry: &Entry) -> tantivy::Result<()> {
         self.inverted.add(entry, self.fields.body, self.fields.path)?;
         self.columns.add_document(entry)?;
-        Ok(self.store.store(entry, &self.segment.schema())?)
+        self.stored.clear();
+        put_stored(&mut self.stored, entry, &self.fields);
+        Ok(self.store.store_bytes(&self.stored)?)
     }
 
     /// Whether it should be ended before anything else is added.
@@ -72,6 +77,31 @@ impl SegmentBuilder {
         self.inverted.write(&self.segment)?;
         Ok(self.segment.with_max_doc(documents).meta().clone())
     }
+}
+
+/// Writes what is stored of a document as tantivy does, which takes a call for each byte: how many values there are, then
+/// of each the field, the type and the bytes.
+fn put_stored(out: &mut Vec<u8>, entry: &Entry, fields: &Fields) {
+    let values = || entry.stored(fields);
+    put_number(out, values().count());
+    for (field, value) in values() {
+        out.extend(field.field_id().to_le_bytes());
+        out.push(BYTES);
+        put_number(out, value.len());
+        out.extend_from_slice(value);
+    }
+}
+
+/// The type of a value that is bytes.
+const BYTES: u8 = 4;
+
+/// Seven bits to a byte, the lowest first; the last has the highest bit set.
+fn put_number(out: &mut Vec<u8>, mut number: usize) {
+    while number >= 0x80 {
+        out.push(number as u8 & 0x7f);
+        number >>= 7;
+    }
+    out.push(number as u8 | 0x80);
 }
 
 #[cfg(test)]

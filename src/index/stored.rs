@@ -14,13 +14,16 @@ use super::checkpoint::{Checkpoint, FileKey};
 use super::pack::{self, InColumns};
 use super::patch::Patch;
 use super::reader::Reader;
-use super::schema::{TOKENS, damaged};
+use super::schema::{TOKENS, damaged, has_twin};
 use crate::document::Document;
 use crate::error::Result;
 
 /// How many blocks of texts are kept unpacked, of each segment: enough for texts that stand near one another. More
 /// would only take new memory for each block.
 const BLOCKS: usize = 2;
+
+/// The columns of an API message and its tokens.
+const SPENT: usize = 1 + TOKENS.len();
 
 /// What is opened of a segment, when it is first needed.
 #[derive(Default)]
@@ -38,7 +41,7 @@ pub(super) struct Columns {
     class: Column<u64>,
     line: Column<u64>,
     time: Column<i64>,
-    tokens: OnceLock<[Column<u64>; TOKENS.len()]>,
+    spent: OnceLock<[Column<u64>; SPENT]>,
     /// Files by their places in `source`, as far as they were looked up.
     keys: Mutex<HashMap<u64, FileKey>>,
 }
@@ -55,19 +58,20 @@ impl Columns {
             class,
             line,
             time: fields.i64("time")?,
-            tokens: OnceLock::new(),
+            spent: OnceLock::new(),
             keys: Mutex::default(),
         })
     }
 
-    fn tokens(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<[u64; TOKENS.len()]> {
-        let columns = match self.tokens.get() {
+    /// An API message and its tokens.
+    fn spent(&self, reader: &SegmentReader, doc: DocId) -> tantivy::Result<[u64; SPENT]> {
+        let columns = match self.spent.get() {
             Some(columns) => columns,
             None => {
                 let fields = reader.fast_fields();
                 let [input, write, read, output, hour] = TOKENS.map(|name| fields.u64(name));
-                let opened = [input?, write?, read?, output?, hour?];
-                self.tokens.get_or_init(|| opened)
+                let opened = [fields.u64("message")?, input?, write?, read?, output?, hour?];
+                self.spent.get_or_init(|| opened)
             }
         };
         Ok(columns.each_ref().map(|column| column.first(doc).unwrap_or_default()))
@@ -87,11 +91,16 @@ impl Reader {
         self.guarded(|| {
             let (columns, doc) = (self.columns(address.segment_ord)?, address.doc_id);
             let reader = self.searcher.segment_reader(address.segment_ord);
+            let class = columns.class.first(doc).unwrap_or_default();
+            let twin = has_twin(class).then(|| reader.fast_fields().u64("twin")).transpose()?;
+            let [message, tokens @ ..] = if with_tokens { columns.spent(reader, doc)? } else { Default::default() };
             Ok(InColumns {
-                class: columns.class.first(doc).unwrap_or_default(),
+                class,
                 line: columns.line.first(doc).unwrap_or_default(),
                 timestamp: columns.time.first(doc),
-                tokens: if with_tokens { columns.tokens(reader, doc)? } else { Default::default() },
+                twin: twin.and_then(|twin| twin.first(doc)).unwrap_or_default(),
+                message,
+                tokens,
             })
         })
     }

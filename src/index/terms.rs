@@ -48,6 +48,12 @@ impl<T: Copy + Default + PartialEq> Table<T> {
         }
     }
 
+    /// The slot that is looked at first.
+    #[inline(always)]
+    fn first(&self, hash: u64) -> T {
+        self.slots[hash as usize & (self.slots.len() - 1)]
+    }
+
     /// Fills an empty slot.
     fn fill(&mut self, at: usize, slot: T, hash: impl Fn(T) -> u64) {
         self.slots[at] = slot;
@@ -67,6 +73,59 @@ impl<T: Copy + Default + PartialEq> Table<T> {
     }
 }
 
+/// Terms whose numbers are asked for together.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// Short ones, packed, and which of all it is.
+    short: Vec<(u64, u32)>,
+    long: Vec<Long>,
+    /// The bytes of long ones.
+    bytes: Vec<u8>,
+    /// The answers.
+    numbers: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Long {
+    hash: u64,
+    field: u8,
+    /// Where its bytes are.
+    from: u32,
+    to: u32,
+    which: u32,
+}
+
+impl Asked {
+    /// Asks for the number of a term.
+    #[inline]
+    pub(super) fn push(&mut self, field: u8, term: &[u8]) {
+        let which = self.numbers.len() as u32;
+        self.numbers.push(0);
+        if is_short(term) {
+            self.short.push((packed(field, term), which));
+        } else {
+            let from = self.bytes.len() as u32;
+            self.bytes.extend_from_slice(term);
+            self.long.push(Long { hash: hashed(field, term), field, from, to: self.bytes.len() as u32, which });
+        }
+    }
+
+    /// Takes a number that is known already.
+    pub(super) fn know(&mut self, number: u32) {
+        self.numbers.push(number);
+    }
+
+    /// The answers, in the order in which they were asked for, once they are [given](Terms::answer).
+    pub(super) fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    /// Asks for nothing any more.
+    pub(super) fn clear(&mut self) {
+        self.numbers.clear();
+    }
+}
+
 impl Terms {
     pub(super) fn new() -> Self {
         Self { bytes: Vec::new(), starts: vec![0], short: Table::new(), long: Table::new() }
@@ -78,24 +137,54 @@ impl Terms {
     }
 
     /// The number of a term, which it is given when it is first seen.
-    #[inline]
     pub(super) fn number(&mut self, field: u8, term: &[u8]) -> u32 {
-        if term.len() > SHORT || term.is_empty() {
-            return self.number_of_long(field, term);
+        if is_short(term) {
+            self.number_of_short(packed(field, term))
+        } else {
+            self.number_of_long(field, term, hashed(field, term))
         }
-        let key = packed(field, term);
+    }
+
+    /// Looks up what is asked for.
+    ///
+    /// Most of the time would go into waiting for memory that is not in the processor's cache. So all that will be needed
+    /// is looked at beforehand: of those looks, none has to wait for another.
+    pub(super) fn answer(&mut self, asked: &mut Asked) {
+        let Asked { short, long, bytes, numbers } = asked;
+        let seen = short.iter().fold(0, |seen, (key, _)| seen ^ self.short.first(mixed(*key)).0);
+        let seen = long.iter().fold(seen, |seen, one| seen ^ self.long.first(one.hash));
+        let likely = |one: &Long| {
+            let slot = self.long.first(one.hash);
+            let number = (slot as u32).checked_sub(1).filter(|_| slot >> 32 == one.hash >> 32)?;
+            Some(self.starts[number as usize])
+        };
+        let seen = long.iter().filter_map(likely).fold(seen, |seen, start| seen ^ u64::from(start));
+        let seen = long.iter().filter_map(likely).fold(seen, |seen, start| seen ^ u64::from(self.bytes[start as usize]));
+        std::hint::black_box(seen);
+        for (key, which) in short.drain(..) {
+            numbers[which as usize] = self.number_of_short(key);
+        }
+        for Long { hash, field, from, to, which } in long.drain(..) {
+            numbers[which as usize] = self.number_of_long(field, &bytes[from as usize..to as usize], hash);
+        }
+        bytes.clear();
+    }
+
+    #[inline]
+    fn number_of_short(&mut self, key: u64) -> u32 {
         let at = self.short.find(mixed(key), |(slot, _)| slot == key);
         let (slot, number) = self.short.slots[at];
         if slot == key {
             return number;
         }
-        let number = self.append(field, term);
+        let (field, bytes, length) = unpacked(key);
+        let number = self.append(field, &bytes[..length]);
         self.short.fill(at, (key, number), |(key, _)| mixed(key));
         number
     }
 
-    fn number_of_long(&mut self, field: u8, term: &[u8]) -> u32 {
-        let hash = hashed(field, term);
+    #[inline]
+    fn number_of_long(&mut self, field: u8, term: &[u8], hash: u64) -> u32 {
         let is_it = |slot: u64| slot >> 32 == hash >> 32 && slot != 0 && self.is(slot as u32 - 1, field, term);
         let at = self.long.find(hash, is_it);
         if let Some(number) = (self.long.slots[at] as u32).checked_sub(1) {
@@ -111,7 +200,7 @@ impl Terms {
     }
 
     fn is(&self, number: u32, field: u8, term: &[u8]) -> bool {
-        self.key(number).split_first().is_some_and(|(of, rest)| *of == field && rest == term)
+        self.key(number).split_first().is_some_and(|(of, rest)| *of == field && is_same(rest, term))
     }
 
     fn append(&mut self, field: u8, term: &[u8]) -> u32 {
@@ -146,26 +235,30 @@ impl Terms {
 
     /// All numbers, in the order of their fields and terms.
     pub(super) fn sorted(&self) -> Vec<u32> {
-        // First by field and first byte, which takes no memory but for the answer, then within each such group. There
-        // most are told apart by a few more bytes, which are looked up only once.
-        let group = |number: u32| self.head(number) >> 48;
+        // First by field and first byte, by counting, then within each such group. There most are told apart by a few
+        // more bytes, which are at hand.
+        let heads = || (0..self.len() as u32).map(|number| (self.head(number), number));
+        let group = |head: u64| (head >> 48) as usize;
         let mut ends = vec![0; (1 << 16) + 1];
-        (0..self.len() as u32).for_each(|number| ends[group(number) as usize + 1] += 1);
+        heads().for_each(|(head, _)| ends[group(head) + 1] += 1);
         (1..ends.len()).for_each(|at| ends[at] += ends[at - 1]);
-        let mut order = vec![0; self.len()];
-        for number in 0..self.len() as u32 {
-            let end = &mut ends[group(number) as usize];
-            order[*end] = number;
+        let mut keyed = vec![(0, 0); self.len()];
+        for (head, number) in heads() {
+            let end = &mut ends[group(head)];
+            keyed[*end] = (head, number);
             *end += 1;
         }
-        let mut keyed: Vec<(u64, u32)> = Vec::new();
-        for group in order.chunk_by_mut(|a, b| group(*a) == group(*b)) {
-            keyed.clear();
-            keyed.extend(group.iter().map(|number| (self.head(*number), *number)));
-            keyed.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.key(a.1).cmp(self.key(b.1))));
-            group.iter_mut().zip(&keyed).for_each(|(slot, (_, number))| *slot = *number);
+        for group in keyed.chunk_by_mut(|a, b| group(a.0) == group(b.0)) {
+            group.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.key(a.1).cmp(self.key(b.1))));
         }
-        order
+        keyed.into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// Looks at terms that will be needed soon, so that none has to be waited for alone.
+    pub(super) fn look_at(&self, numbers: &[u32]) {
+        let start = |number: &u32| self.starts[*number as usize];
+        std::hint::black_box(numbers.iter().fold(0, |seen, number| seen ^ start(number)));
+        std::hint::black_box(numbers.iter().fold(0, |seen, number| seen ^ self.bytes[start(number) as usize]));
     }
 
     /// The first bytes of a key, as a number of the same order.
@@ -192,6 +285,24 @@ fn hashed(field: u8, term: &[u8]) -> u64 {
     xxh3_64_with_seed(term, u64::from(field))
 }
 
+/// Whether two long terms are the same. (The usual way is a call of a function that is made for longer texts.)
+#[inline(always)]
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let eight = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
+    match (one.last_chunk(), other.last_chunk()) {
+        (Some(last), Some(others_last)) if one.len() == other.len() => {
+            let (one, other) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
+            eight(last) == eight(others_last) && one.iter().zip(other).all(|(one, other)| eight(one) == eight(other))
+        }
+        _ => one == other,
+    }
+}
+
+#[inline(always)]
+fn is_short(term: &[u8]) -> bool {
+    (1..=SHORT).contains(&term.len())
+}
+
 /// A short term as a number that no other has, and that is not 0. Its field is less than 32.
 #[inline(always)]
 fn packed(field: u8, term: &[u8]) -> u64 {
@@ -204,6 +315,12 @@ fn packed(field: u8, term: &[u8]) -> u64 {
         _ => term.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)),
     };
     bytes | (u64::from(field) << 3 | length as u64) << 56
+}
+
+/// The field, bytes and length of a packed term.
+fn unpacked(key: u64) -> (u8, [u8; 8], usize) {
+    let head = (key >> 56) as u8;
+    (head >> 3, key.to_le_bytes(), usize::from(head & 7))
 }
 
 /// Spreads a packed term over all bits.
@@ -222,6 +339,7 @@ mod tests {
     #[test]
     fn each_term_has_one_number_and_all_come_in_order() {
         let mut terms = Terms::new();
+        let (mut asked, mut expected) = (Asked::default(), Vec::new());
         let mut known: BTreeMap<(u8, Vec<u8>), u32> = BTreeMap::new();
         for round in 0..3_u32 {
             for one in 0..20_000_u32 {
@@ -238,6 +356,14 @@ mod tests {
                 let first = *known.entry((field, term.clone())).or_insert(number);
                 assert_eq!(number, first, "round {round}");
                 assert_eq!((terms.field(number), terms.term(number)), (field, &term[..]));
+                asked.push(field, &term);
+                expected.push(number);
+                if expected.len() > 100 {
+                    terms.answer(&mut asked);
+                    assert_eq!(asked.numbers(), expected);
+                    asked.clear();
+                    expected.clear();
+                }
             }
         }
         assert_eq!(terms.len(), known.len());

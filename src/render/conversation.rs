@@ -13,7 +13,7 @@ use super::sessions::short_model;
 use super::text::{Screen, count, cut};
 use crate::analysis::analyze;
 use crate::conversation::{Agent, Piece};
-use crate::document::{Document, Kind, PAUSE, Role};
+use crate::document::{Document, Kind, MessageKey, PAUSE, Role};
 use crate::untrusted::{for_terminal, one_line};
 
 const DIM: Style = Style::new().dimmed();
@@ -59,7 +59,7 @@ pub struct Talk<'s> {
     /// Whether to show what Claude Code itself put in.
     pub meta: bool,
     indent: usize,
-    speaker: Option<(&'static str, Option<String>)>,
+    speaker: Option<(&'static str, Option<MessageKey>)>,
     day: String,
     time: Option<i64>,
     model: Option<String>,
@@ -169,7 +169,7 @@ impl<'s> Talk<'s> {
         self.passing_time(out, document)?;
         let name = if document.kind == Kind::ToolUse { "claude" } else { who(document) };
         let name = if document.agent.is_some() && name == "claude" { "agent" } else { name };
-        let id = document.message.clone().or_else(|| document.uuid.clone());
+        let id = document.message.or(document.uuid.as_deref().map(MessageKey::of));
         let goes_on = match &self.speaker {
             Some((speaker, before)) => *speaker == name && (!is_words || *before == id),
             None => false,

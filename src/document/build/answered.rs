@@ -7,7 +7,7 @@ use super::{Builder, FILES_KEPT, Place, joined};
 use crate::discover::SourceKind;
 use crate::document::shell::{is_shell, touched};
 use crate::document::words;
-use crate::document::{Document, Kind, Role, Wordless, normal_path};
+use crate::document::{Document, Kind, MessageKey, Role, Wordless, normal_path};
 use crate::event::{Block, Event, Trace, Usage, print_of};
 
 /// How many open calls are remembered. Measured: some 0.3 % of calls never get a result.
@@ -48,13 +48,12 @@ impl Builder<'_> {
         if base.model.is_none() && usage == Usage::default() {
             return;
         }
-        let Some(message) = base.message.or(base.uuid) else { return };
+        let Some(message) = base.message.or(base.uuid.as_deref().map(MessageKey::of)) else { return };
         let tokens = [usage.input, usage.cache_write, usage.cache_read, usage.output];
         let counted = Some((message, tokens, usage.cache_hour));
         if counted == self.state.counted {
             return;
         }
-        let Some((message, ..)) = counted.clone() else { return };
         match self.out.get_mut(made) {
             Some(document) => {
                 (document.usage, document.cache_hour) = (Some(tokens), usage.cache_hour);
