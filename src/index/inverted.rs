@@ -67,7 +67,7 @@ impl Inverted {
             starts: vec![0],
             norms: FieldNormsWriter::for_schema(schema),
             // By then, what terms are looked up in is free again. Few in a debug build, so that the tests see more than one time.
-            room: if cfg!(debug_assertions) { 50_000 } else { heap * 3 / 4 },
+            room: if cfg!(debug_assertions) { 50_000 } else { heap / 5 * 2 },
         }
     }
 

@@ -9,6 +9,19 @@ pub(super) fn give_back() {
     unsafe { libc::malloc_trim(0) };
 }
 
+/// Takes large pieces of memory from the system one by one, so that each goes back to it as soon as it is free.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "mallopt has no safe form; it touches nothing that is in use")]
+pub(super) fn take_apart() {
+    const LARGE: i32 = 8 << 20;
+    // SAFETY: may be called at any time.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
+}
+
+/// Other systems do that by themselves.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(super) fn take_apart() {}
+
 /// Other systems do that by themselves.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(super) fn give_back() {}

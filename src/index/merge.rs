@@ -66,7 +66,8 @@ pub(super) fn bins(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
 
 /// What to merge at the end of a run that gathered large segments: only when there are many of them, they are worth it.
 pub(super) fn of_whole(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
-    if segments.len() > MANY { bins(segments) } else { dwarfs(segments) }
+    let dwarfs = dwarfs(segments);
+    if segments.len() - dwarfs.first().map_or(0, Vec::len) > MANY { bins(segments) } else { dwarfs }
 }
 
 /// Segments that are nothing beside the largest.

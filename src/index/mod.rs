@@ -325,7 +325,7 @@ fn create_or_open(path: &Path, directory: SafeDirectory) -> Result<tantivy::Inde
     let settings = IndexSettings {
         docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(3) }),
         // A text that is shown costs the unpacking of a whole block; half as large, they would take a tenth more.
-        docstore_blocksize: 128 << 10,
+        docstore_blocksize: 160 << 10,
         ..IndexSettings::default()
     };
     let mut index = tantivy::Index::create(directory, schema, settings).map_err(|error| tantivy_error(path, &error))?;

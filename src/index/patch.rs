@@ -38,6 +38,8 @@ pub struct Past {
     bytes: usize,
     /// Where windows of them stand: in which, and where in it.
     places: ByPrint<(usize, usize)>,
+    /// When there are more of them, those that are of no use any more are dropped.
+    most: usize,
 }
 
 #[derive(Debug)]
@@ -124,10 +126,11 @@ impl Past {
             self.bytes -= oldest.text.len();
             self.first += 1;
         }
-        // At most half of them are of texts that are still there.
-        if self.places.len() > 2 * REACH / APART {
+        // Many of them are of texts that are there no more.
+        if self.places.len() > self.most.max(2 * REACH / SAMPLED as usize) {
             let first = self.first;
             self.places.retain(|_, (number, _)| *number >= first);
+            self.most = 2 * self.places.len();
         }
     }
 }

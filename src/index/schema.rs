@@ -479,8 +479,9 @@ fn group_of(key: FileKey, document: &Document) -> u64 {
             uuid_group(document.note.as_deref().filter(|_| document.kind != Kind::Title).unwrap_or(uuid))
         }
         (None, Kind::Output) => xxh3_64_with_seed(b"output", key.number()),
-        (None, Kind::Link) => xxh3_64_with_seed(document.text.as_bytes(), xxh3_64(document.session.as_bytes())),
-        (None, Kind::Title) => xxh3_64_with_seed(document.text.as_bytes(), xxh3_64(document.session.as_bytes())),
+        (None, Kind::Link | Kind::Title) => {
+            xxh3_64_with_seed(document.text.as_bytes(), xxh3_64(document.session.as_bytes()))
+        }
         (None, _) => xxh3_64_with_seed(&document.offset.to_le_bytes(), key.number()),
     }
 }

@@ -15,6 +15,7 @@ use tantivy::store::StoreWriter;
 use tantivy::{Index, Segment, SegmentMeta};
 
 use super::inverted::Inverted;
+use super::memory;
 use super::merge::MERGED_CAP;
 use super::schema::{Entry, Fields};
 
@@ -74,6 +75,8 @@ impl SegmentBuilder {
         self.columns.serialize(&mut out, None)?;
         out.terminate()?;
         drop(self.columns);
+        // What is free now is needed next, but in other sizes.
+        memory::give_back();
         self.inverted.write(&self.segment)?;
         Ok(self.segment.with_max_doc(documents).meta().clone())
     }

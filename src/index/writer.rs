@@ -33,7 +33,7 @@ const TIDIED: usize = 64 << 20;
 /// Memory in which a thread of a large run gathers a segment.
 const HEAP_LARGE: usize = 56 << 20;
 /// Memory in which all threads of a whole run gather the terms and columns of segments.
-const HEAP_WHOLE: usize = 136 << 20;
+const HEAP_WHOLE: usize = 180 << 20;
 /// The same for a run of a few lines; tantivy wants no less than 15 MB.
 const HEAP_SMALL: usize = 16 << 20;
 
@@ -139,6 +139,9 @@ impl Writer {
             writer.garbage_collect_files().wait().map_err(|error| {
                 trouble.cause().map_or_else(|| tantivy_error(path, &error), |cause| Error::io("write", path, cause))
             })?;
+        }
+        if size == RunSize::Whole {
+            memory::take_apart();
         }
         let (_, fields) = schema::schema();
         Ok(Self {

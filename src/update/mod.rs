@@ -24,7 +24,7 @@ use plan::Plan;
 const COMMIT_EVERY: u64 = 256 << 20;
 /// The same while an index is built from nothing. Each thread makes one segment of what is committed together: less would
 /// make more of them, more would take more memory, and the more words there are, the longer takes each.
-const COMMIT_FRESH: u64 = 1 << 30;
+const COMMIT_FRESH: u64 = 2 << 30;
 /// Runs with less to read than this are small.
 const SMALL_RUN: u64 = 4 << 20;
 
