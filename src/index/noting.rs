@@ -213,8 +213,8 @@ struct Compounds {
 /// The longest compound that is remembered, in bytes, and how many terms it has at most.
 const LONGEST: usize = 36;
 const MOST: usize = 6;
-/// As many as fit into the processor's cache.
-const SLOTS: usize = 1 << 14;
+/// As many as fit into the processor's cache. Few in a debug build, so that the tests see them fought over.
+const SLOTS: usize = if cfg!(debug_assertions) { 1 << 6 } else { 1 << 14 };
 
 /// As large as what the processor fetches at once.
 #[derive(Clone, Copy, Debug)]

@@ -220,6 +220,17 @@ mod tests {
             [&[UUID][..], &id, &serde_json::to_vec(&Document { uuid: None, ..document.clone() }).expect("JSON")];
         let expected = Document { uuid: Some(uuid_text(&id)), ..document };
         assert_eq!(unpacked(&second.concat(), none).expect("unpacked"), expected);
+        // Until the fourth, API messages had their name, and the fingerprint of words was not only in a column.
+        let third = [&[COLUMNS | TWIN, 9][..], &7_u64.to_le_bytes(), br#"{"s":"s","mi":"msg_01"}"#].concat();
+        let document = Document {
+            session: "s".into(),
+            message: Some(MessageKey::of("msg_01")),
+            twin: Some(7),
+            offset: 9,
+            ..Document::default()
+        };
+        let columns = InColumns::of(&document);
+        assert_eq!(unpacked(&third, |_| Ok(columns)).expect("unpacked"), document);
     }
 
     #[test]

@@ -161,6 +161,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) as usize % below
         };
+        let (mut earlier, mut oldest) = (String::new(), String::new());
         let document = |number: usize| {
             let words = random(90);
             let mut word = || match random(30) {
@@ -171,6 +172,14 @@ mod tests {
             if number == 11 {
                 // More places than are put in order at a time.
                 text += &" the the end_of".repeat(30_000);
+            }
+            match number % 9 {
+                // Texts that come again at once, soon, and when they are long forgotten.
+                3 => earlier = text.clone(),
+                4 | 8 => text.clone_from(&earlier),
+                5 if number < 9 => oldest = text.clone(),
+                5 => text.clone_from(&oldest),
+                _ => {}
             }
             let files =
                 (0..random(4)).map(|one| format!("/home/u/snake_case/{}/camelCase{one}.rs", number % 7)).collect();
