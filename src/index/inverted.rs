@@ -46,8 +46,8 @@ pub(super) struct Inverted {
     /// The place at which each document begins, counted through all of them, and at last where the next one would.
     starts: Vec<u32>,
     norms: FieldNormsWriter,
-    /// How many bytes of places are put in order at a time.
-    room: usize,
+    /// How much memory may be taken.
+    heap: usize,
 }
 
 impl Inverted {
@@ -66,8 +66,7 @@ impl Inverted {
             noting: Noting::new(folder),
             starts: vec![0],
             norms: FieldNormsWriter::for_schema(schema),
-            // By then, what terms are looked up in is free again. Few in a debug build, so that the tests see more than one time.
-            room: if cfg!(debug_assertions) { 50_000 } else { heap / 5 * 2 },
+            heap,
         }
     }
 
@@ -117,11 +116,11 @@ impl Inverted {
     /// Adds the words of a field: to which place they reach, and how many they are, if there is a value.
     fn add_words(&mut self, entry: &Entry, field: Field) -> Option<Words> {
         let id = self.numbers[field.field_id() as usize]?;
-        let values = entry.iter_fields_and_values().filter(|(of, _)| *of == field).filter_map(|(_, value)| {
-            match value.as_value() {
-                ReferenceValue::Leaf(ReferenceValueLeaf::Str(value)) => Some(value),
-                _ => None,
-            }
+        let values = entry.iter_fields_and_values().filter(|(of, _)| *of == field).filter_map(|(_, value)| match value
+            .as_value()
+        {
+            ReferenceValue::Leaf(ReferenceValueLeaf::Str(value)) => Some(value),
+            _ => None,
         });
         let words = self.noting.words(id, values);
         self.looked[usize::from(id)].noted += u64::from(words.count.unwrap_or(0));
@@ -142,7 +141,8 @@ impl Inverted {
         let mut out = InvertedIndexSerializer::open(segment)?;
         let Noting { terms, mut log, .. } = self.noting;
         let order = terms.sorted();
-        let mut places = Places::new(&mut log, &self.starts, &order, self.room)?;
+        let taken = terms.memory() + order.len() * (size_of::<u32>() + size_of::<Way>());
+        let mut places = Places::new(&mut log, &self.starts, &order, room_in(self.heap, taken))?;
         let mut lists = Lists::new(&self.starts);
         let (mut at, mut seen) = (0, 0);
         while let Some(first) = order.get(at) {
@@ -192,6 +192,13 @@ struct Places<'a> {
     at_hand: Range<usize>,
     /// Their places, one term behind the other, each as its distance from the one before.
     packed: Vec<u8>,
+}
+
+/// How many bytes of places are put in order at a time, if so much memory is taken already. Few in a debug build, so that
+/// the tests see more than one time.
+fn room_in(heap: usize, taken: usize) -> usize {
+    const LEAST: usize = 8 << 20;
+    if cfg!(debug_assertions) { 50_000 } else { (heap / 5 * 4).saturating_sub(taken).max(LEAST) }
 }
 
 /// How far a term has come.

@@ -79,7 +79,7 @@ impl Noting {
         }
         let from = self.log.length();
         self.next = 0;
-        let mut noter = Noter { noting: self, field, base: 0, end: 0, count: 0, within: false };
+        let mut noter = Noter { noting: self, field, base: 0, end: 0, count: 0, within: None };
         let mut count = None;
         for value in &mut values {
             noter.end = noter.base;
@@ -146,8 +146,8 @@ struct Noter<'a> {
     base: u32,
     end: u32,
     count: u32,
-    /// Whether this is one of the terms of a compound.
-    within: bool,
+    /// While the terms of a compound come: the slot in which it will be remembered.
+    within: Option<usize>,
 }
 
 impl Noter<'_> {
@@ -173,7 +173,7 @@ impl Sink for Noter<'_> {
     fn term(&mut self, term: Term<'_>) {
         self.noting.asked.push(self.field, term.text.as_bytes());
         self.spot(term.position, term.whole);
-        if !self.within {
+        if self.within.is_none() {
             self.note_if_many();
         }
     }
@@ -181,7 +181,7 @@ impl Sink for Noter<'_> {
     fn again(&mut self, compound: &str, position: usize) -> Option<usize> {
         let slot = self.noting.compounds.slot(self.field, compound);
         let Some(numbers) = self.noting.compounds.recall(slot, self.field, compound) else {
-            self.within = true;
+            self.within = Some(slot);
             return None;
         };
         numbers.iter().for_each(|number| self.noting.asked.know(*number));
@@ -196,9 +196,10 @@ impl Sink for Noter<'_> {
     }
 
     fn taken(&mut self, compound: &str, terms: usize) {
-        self.within = false;
         let from = self.noting.asked.numbers().len() - terms;
-        self.noting.compounds.remember(self.field, compound, from, terms);
+        if let Some(slot) = self.within.take() {
+            self.noting.compounds.remember(slot, self.field, compound, from..from + terms);
+        }
         self.note_if_many();
     }
 }
@@ -222,9 +223,9 @@ struct Compound {
     text: [u8; LONGEST],
     length: u8,
     field: u8,
-    /// How many terms it has; none while it is not known.
+    /// How many terms it has; none until their numbers are known.
     terms: u8,
-    /// The latest to be learned is the one whose text is here.
+    /// The numbers of its terms; if there are several, that of the whole comes first.
     numbers: [u32; MOST],
 }
 
@@ -248,16 +249,15 @@ impl Compounds {
         is_it.then(|| &known.numbers[..usize::from(known.terms)])
     }
 
-    /// Remembers a compound, whose terms will have their numbers `from` here.
-    fn remember(&mut self, field: u8, compound: &str, from: usize, terms: usize) {
-        if compound.len() > LONGEST || terms > MOST {
+    /// Remembers a compound, whose terms will have their numbers there.
+    fn remember(&mut self, slot: usize, field: u8, compound: &str, numbers: Range<usize>) {
+        if compound.len() > LONGEST || numbers.len() > MOST {
             return;
         }
-        let slot = self.slot(field, compound);
         let new = &mut self.slots[slot];
         new.text[..compound.len()].copy_from_slice(compound.as_bytes());
         (new.length, new.field, new.terms) = (compound.len() as u8, field, 0);
-        self.learning.push((slot, from..from + terms));
+        self.learning.push((slot, numbers));
     }
 
     /// Takes the numbers of what is to be learned.

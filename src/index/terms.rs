@@ -159,7 +159,8 @@ impl Terms {
             Some(self.starts[number as usize])
         };
         let seen = long.iter().filter_map(likely).fold(seen, |seen, start| seen ^ u64::from(start));
-        let seen = long.iter().filter_map(likely).fold(seen, |seen, start| seen ^ u64::from(self.bytes[start as usize]));
+        let seen =
+            long.iter().filter_map(likely).fold(seen, |seen, start| seen ^ u64::from(self.bytes[start as usize]));
         std::hint::black_box(seen);
         for (key, which) in short.drain(..) {
             numbers[which as usize] = self.number_of_short(key);
