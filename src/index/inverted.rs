@@ -16,9 +16,9 @@ use tantivy::schema::document::{Document as _, ReferenceValue, ReferenceValueLea
 use tantivy::schema::{Field, FieldType, Schema};
 use tantivy::{DocId, Segment};
 
+use super::entry::Entry;
 use super::log::{Log, take};
 use super::noting::{Noting, Words};
-use super::schema::Entry;
 use super::tokenizer::WORDS;
 
 /// So many terms are looked at beforehand.

@@ -21,9 +21,7 @@ pub(super) struct Tiers;
 
 impl MergePolicy for Tiers {
     fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
-        let mut sizes: Vec<(u32, &SegmentMeta)> =
-            segments.iter().map(|segment| (segment.num_docs(), segment)).collect();
-        sizes.sort_by_key(|(size, segment)| (*size, segment.id()));
+        let sizes = by_size(segments);
         let mut candidates = Vec::new();
         let mut floor = 0;
         for (ceiling, most) in TIERS {
@@ -67,15 +65,23 @@ pub(super) fn bins(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
 /// What to merge at the end of a run that gathered large segments: only when there are many of them, they are worth it.
 pub(super) fn of_whole(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
     let dwarfs = dwarfs(segments);
-    if segments.len() - dwarfs.first().map_or(0, Vec::len) > MANY { bins(segments) } else { dwarfs }
+    if segments.len() - dwarfs.len() > MANY {
+        return bins(segments);
+    }
+    [dwarfs].into_iter().filter(|dwarfs| !dwarfs.is_empty()).collect()
 }
 
-/// Segments that are nothing beside the largest.
-fn dwarfs(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
-    let largest = segments.iter().map(SegmentMeta::num_docs).max().unwrap_or_default();
-    let small = segments.iter().filter(|segment| segment.num_docs() <= largest / DWARF);
-    let ids: Vec<SegmentId> = small.map(SegmentMeta::id).collect();
-    if ids.len() > 1 { vec![ids] } else { Vec::new() }
+/// Segments that are nothing beside the largest, as many as may become one.
+fn dwarfs(segments: &[SegmentMeta]) -> Vec<SegmentId> {
+    let sizes = by_size(segments);
+    let largest = sizes.last().map_or(0, |(size, _)| *size);
+    fitting(&sizes.iter().filter(|(size, _)| *size <= largest / DWARF).collect::<Vec<_>>())
+}
+
+fn by_size(segments: &[SegmentMeta]) -> Vec<(u32, &SegmentMeta)> {
+    let mut sizes: Vec<_> = segments.iter().map(|segment| (segment.num_docs(), segment)).collect();
+    sizes.sort_by_key(|(size, segment)| (*size, segment.id()));
+    sizes
 }
 
 /// The smallest segments of a tier that together stay below the cap.

@@ -11,6 +11,7 @@ mod columns;
 mod correct;
 mod directory;
 mod disk;
+mod entry;
 mod files;
 mod filter;
 mod find;

@@ -33,7 +33,8 @@ pub(super) struct Noting {
     /// The position of the next word that follows from the order.
     next: u32,
     compounds: Compounds,
-    /// Texts that were noted not long ago, by field and fingerprint: a session reads a file, and reads it again.
+    /// Texts that were noted not long ago, by field and fingerprint: a session reads a file, and reads it again. (128 bits,
+    /// so that no two texts share one by chance.)
     repeats: HashMap<(u8, u128), Repeat>,
 }
 

@@ -5,14 +5,14 @@
 
 use std::sync::{Arc, LazyLock};
 
-use tantivy::schema::document::{ReferenceValue, ReferenceValueLeaf};
 use tantivy::schema::{
-    BytesOptions, FAST, Field, IndexRecordOption, STORED, Schema, SchemaBuilder, TextFieldIndexing, TextOptions, Value,
+    BytesOptions, FAST, Field, IndexRecordOption, STORED, Schema, SchemaBuilder, TextFieldIndexing, TextOptions,
 };
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::budget::Permit;
 use super::checkpoint::{Checkpoint, FileKey};
+use super::entry::{Entry, Leaf};
 use super::ids::{uuid_bytes, uuid_group};
 use super::pack;
 use super::patch::{Past, Place};
@@ -192,87 +192,12 @@ pub(super) fn fingerprint() -> u64 {
     *MADE
 }
 
-/// A value of an entry.
-#[derive(Clone, Debug)]
-enum Leaf {
-    Text(String),
-    Name(&'static str),
-    Shared(Arc<str>),
-    /// What is left of a text behind its first bytes.
-    Tail(Arc<str>, usize),
-    /// A text to be taken by its words, and as it is.
-    Words(Arc<String>),
-    Raw(Arc<String>),
-    Bytes(Vec<u8>),
-    Unsigned(u64),
-    Signed(i64),
-}
-
-/// A document on its way into the index. It carries its share of the memory budget, and gives that back when the
-/// index is done with it; tantivy's own queue counts documents, however large they are.
-#[derive(Debug)]
-pub(super) struct Entry {
-    values: Vec<(Field, Leaf)>,
-    _permit: Option<Permit>,
-}
-
-impl Entry {
-    /// The values that are stored.
-    pub(super) fn stored<'a>(&'a self, fields: &Fields) -> impl Iterator<Item = (Field, &'a [u8])> {
-        let stored = [fields.raw, fields.patch, fields.meta];
-        self.values.iter().filter(move |(field, _)| stored.contains(field)).filter_map(|(field, leaf)| match leaf {
-            Leaf::Bytes(bytes) => Some((*field, &bytes[..])),
-            Leaf::Raw(text) => Some((*field, text.as_bytes())),
-            _ => None,
-        })
-    }
-}
-
-impl tantivy::schema::document::Document for Entry {
-    type Value<'a> = EntryValue<'a>;
-    type FieldsValuesIter<'a> = EntryValues<'a>;
-
-    fn iter_fields_and_values(&self) -> Self::FieldsValuesIter<'_> {
-        EntryValues(self.values.iter())
-    }
-}
-
-/// Walks over the values of an entry.
-#[derive(Clone)]
-pub(super) struct EntryValues<'a>(std::slice::Iter<'a, (Field, Leaf)>);
-
-impl<'a> Iterator for EntryValues<'a> {
-    type Item = (Field, EntryValue<'a>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next().map(|(field, leaf)| (*field, EntryValue(leaf)))
-    }
-}
-
-/// A value of an entry, as tantivy wants to see it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct EntryValue<'a>(&'a Leaf);
-
-impl<'a> Value<'a> for EntryValue<'a> {
-    type ArrayIter = std::iter::Empty<Self>;
-    type ObjectIter = std::iter::Empty<(&'a str, Self)>;
-
-    fn as_value(&self) -> ReferenceValue<'a, Self> {
-        ReferenceValue::Leaf(match self.0 {
-            Leaf::Text(text) => ReferenceValueLeaf::Str(text),
-            Leaf::Name(name) => ReferenceValueLeaf::Str(name),
-            Leaf::Shared(text) => ReferenceValueLeaf::Str(text),
-            Leaf::Tail(text, from) => ReferenceValueLeaf::Str(&text[*from..]),
-            Leaf::Words(text) => ReferenceValueLeaf::Str(text),
-            Leaf::Raw(text) => ReferenceValueLeaf::Bytes(text.as_bytes()),
-            Leaf::Bytes(bytes) => ReferenceValueLeaf::Bytes(bytes),
-            Leaf::Unsigned(number) => ReferenceValueLeaf::U64(*number),
-            Leaf::Signed(number) => ReferenceValueLeaf::I64(*number),
-        })
-    }
-}
-
 impl Fields {
+    /// The fields whose values are stored.
+    pub(super) fn stored(&self) -> [Field; 3] {
+        [self.raw, self.patch, self.meta]
+    }
+
     /// Makes the entry of the session's name as a file has it; it can be replaced when the name changes.
     pub(super) fn title_entry(&self, key: FileKey, document: Document, permit: Option<Permit>) -> Entry {
         let mut entry = self.entry(key, document, None, permit);

@@ -14,10 +14,11 @@ use tantivy::index::SegmentComponent;
 use tantivy::store::StoreWriter;
 use tantivy::{Index, Segment, SegmentMeta};
 
+use super::entry::Entry;
 use super::inverted::Inverted;
 use super::memory;
 use super::merge::MERGED_CAP;
-use super::schema::{Entry, Fields};
+use super::schema::Fields;
 
 /// A segment while it is gathered; see the module's text.
 pub(super) struct SegmentBuilder {
@@ -85,7 +86,7 @@ impl SegmentBuilder {
 /// Writes what is stored of a document as tantivy does, which takes a call for each byte: how many values there are, then
 /// of each the field, the type and the bytes.
 fn put_stored(out: &mut Vec<u8>, entry: &Entry, fields: &Fields) {
-    let values = || entry.stored(fields);
+    let values = || entry.stored(fields.stored());
     put_number(out, values().count());
     for (field, value) in values() {
         out.extend(field.field_id().to_le_bytes());
