@@ -40,13 +40,21 @@ pub struct Term<'a> {
 
 /// Gives every term of a text in order of position.
 pub fn analyze(text: &str, each: &mut impl FnMut(Term<'_>)) {
-    analyze_into(text, &mut Each(each));
+    analyze_into(text, 0, &mut Scratch::default(), &mut Each(each));
 }
 
 /// Takes the terms of a text.
 pub trait Sink {
     /// Takes a term.
     fn term(&mut self, term: Term<'_>);
+
+    /// Takes a word of a few letters, of which the first is the lowest byte.
+    #[inline(always)]
+    fn short(&mut self, letters: u64, place: Range<usize>, position: usize) {
+        let bytes = letters.to_le_bytes();
+        let text = str::from_utf8(&bytes[..place.len()]).unwrap_or_default();
+        self.term(Term { text, from: place.start, to: place.end, position, whole: false });
+    }
 
     /// Takes the terms of a compound that it has taken before, if it remembers them. Says at how many positions words are.
     /// If there are several, the whole comes first.
@@ -71,21 +79,33 @@ impl<F: FnMut(Term<'_>)> Sink for Each<'_, F> {
     }
 }
 
-/// Gives every term of a text in order of position, but leaves out what is remembered.
-pub fn analyze_into(text: &str, sink: &mut impl Sink) {
-    let mut analyzer = Analyzer { text, position: 0, folded: String::new(), parts: Vec::new(), sink };
+/// What is used again from text to text.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    folded: String,
+    parts: Vec<Range<usize>>,
+}
+
+/// Gives every term of a text in order of position, but leaves out what is remembered. Positions begin at `position`; says
+/// which one is the next.
+pub fn analyze_into(text: &str, position: usize, scratch: &mut Scratch, sink: &mut impl Sink) -> usize {
+    let mut analyzer = Analyzer { text, position, scratch, sink };
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         let sort = SORTS[usize::from(*byte)];
         if sort <= DIGIT {
-            at = analyzer.chunk(at);
+            at = match bytes[at..].first_chunk().and_then(short_word) {
+                Some((letters, length)) => analyzer.short(letters, at..at + length),
+                None => analyzer.chunk(at),
+            };
         } else if sort == WIDE {
             at = analyzer.wide(at);
         } else {
             at += 1;
         }
     }
+    analyzer.position
 }
 
 /// Gives the terms of a text as a list, for queries.
@@ -104,8 +124,7 @@ pub fn single(term: &str) -> Option<char> {
 struct Analyzer<'t, 's, S> {
     text: &'t str,
     position: usize,
-    folded: String,
-    parts: Vec<Range<usize>>,
+    scratch: &'s mut Scratch,
     sink: &'s mut S,
 }
 
@@ -145,6 +164,26 @@ const SORTS: [u8; 256] = {
     sorts
 };
 
+/// A byte, eight times.
+const fn eight(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; 8])
+}
+
+/// The word that these bytes begin with, folded, and its length, if it has letters or digits alone, no capital but the
+/// first, and is followed by what belongs to no word. Most words are like that, and all eight bytes are looked at at once.
+#[inline(always)]
+fn short_word(bytes: &[u8; 8]) -> Option<(u64, usize)> {
+    let first = SORTS[usize::from(bytes[0])];
+    let letters = u64::from_le_bytes(*bytes) | if first == UPPER { 0x20 } else { 0 };
+    let (least, most) = if first == DIGIT { (b'0', b'9') } else { (b'a', b'z') };
+    // A sum has its highest bit set where the byte is no less than the one bound, or above the other.
+    let low = letters & eight(0x7f);
+    let fitting = (low + eight(0x80 - least)) & !(low + eight(0x7f - most)) & !letters & eight(0x80);
+    let length = (fitting ^ eight(0x80)).trailing_zeros() as usize / 8;
+    let ends = bytes.get(length).is_some_and(|behind| SORTS[usize::from(*behind)] == OUTSIDE);
+    ends.then(|| (letters & !(u64::MAX << (length * 8)), length))
+}
+
 /// A run of letters and digits, held together by `_` or `-`.
 struct Chunk {
     end: usize,
@@ -155,6 +194,14 @@ struct Chunk {
 }
 
 impl<S: Sink> Analyzer<'_, '_, S> {
+    #[inline(always)]
+    fn short(&mut self, letters: u64, place: Range<usize>) -> usize {
+        let end = place.end;
+        self.sink.short(letters, place, self.position);
+        self.position += 1;
+        end
+    }
+
     /// Takes an identifier, word or number that begins at `start`; returns where it ends.
     fn chunk(&mut self, start: usize) -> usize {
         let Chunk { end, simple, sorts } = self.chunk_at(start);
@@ -181,14 +228,14 @@ impl<S: Sink> Analyzer<'_, '_, S> {
         }
         let Range { start, end } = range;
         self.split(start, end, sorts);
-        if self.parts.len() > 1 {
+        if self.scratch.parts.len() > 1 {
             self.emit(start..end, 0, true, sorts);
         }
-        for index in 0..self.parts.len() {
-            let part = self.parts[index].clone();
+        for index in 0..self.scratch.parts.len() {
+            let part = self.scratch.parts[index].clone();
             self.next(part, sorts);
         }
-        self.parts.len() + usize::from(self.parts.len() > 1)
+        self.scratch.parts.len() + usize::from(self.scratch.parts.len() > 1)
     }
 
     /// Gives the next word.
@@ -248,14 +295,14 @@ impl<S: Sink> Analyzer<'_, '_, S> {
 
     /// Cuts an identifier into its parts.
     fn split(&mut self, start: usize, end: usize, sorts: u8) {
-        self.parts.clear();
+        self.scratch.parts.clear();
         for segment in segments(self.text, start..end) {
             if is_noise(&self.text[segment.clone()]) {
-                self.parts.push(segment);
+                self.scratch.parts.push(segment);
             } else if sorts & WIDE == 0 {
-                split_ascii(self.text.as_bytes(), segment, &mut self.parts);
+                split_ascii(self.text.as_bytes(), segment, &mut self.scratch.parts);
             } else {
-                split_segment(self.text, segment, &mut self.parts);
+                split_segment(self.text, segment, &mut self.scratch.parts);
             }
         }
     }
@@ -307,24 +354,24 @@ impl<S: Sink> Analyzer<'_, '_, S> {
         if is_plain && !whole && is_folded() {
             return self.sink.term(Term { text, from, to, position, whole });
         }
-        self.folded.clear();
+        self.scratch.folded.clear();
         if whole {
-            self.folded.push(WHOLE_MARK);
+            self.scratch.folded.push(WHOLE_MARK);
         }
         if is_plain && sorts & JOINER == 0 {
-            self.folded.push_str(text);
-            self.folded.make_ascii_lowercase();
+            self.scratch.folded.push_str(text);
+            self.scratch.folded.make_ascii_lowercase();
         } else if is_plain {
-            self.folded.extend(
+            self.scratch.folded.extend(
                 text.bytes()
                     .filter(|byte| SORTS[usize::from(*byte)] != JOINER)
                     .map(|byte| char::from(byte.to_ascii_lowercase())),
             );
         } else {
-            fold_into(text, &mut self.folded);
+            fold_into(text, &mut self.scratch.folded);
         }
-        if self.folded.len() > usize::from(whole) {
-            self.sink.term(Term { text: &self.folded, from, to, position, whole });
+        if self.scratch.folded.len() > usize::from(whole) {
+            self.sink.term(Term { text: &self.scratch.folded, from, to, position, whole });
         }
     }
 }

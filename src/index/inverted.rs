@@ -17,7 +17,7 @@ use tantivy::schema::{Field, FieldType, Schema};
 use tantivy::{DocId, Segment};
 
 use super::entry::Entry;
-use super::log::{Log, take};
+use super::log::Log;
 use super::noting::{Noting, Words};
 use super::tokenizer::WORDS;
 
@@ -384,4 +384,19 @@ fn pack(out: &mut [u8], at: &mut u32, mut distance: u32) {
     }
     out[*at as usize] = distance as u8;
     *at += 1;
+}
+
+/// Reads a distance, and moves on behind it.
+#[inline(always)]
+fn take(packed: &[u8], at: &mut usize) -> u32 {
+    let mut distance = 0;
+    for shift in (0..u32::BITS).step_by(7) {
+        let byte = packed[*at];
+        *at += 1;
+        distance |= u32::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    distance
 }

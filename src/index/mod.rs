@@ -28,6 +28,7 @@ mod numbers;
 mod outline;
 mod pack;
 mod patch;
+mod pieces;
 mod reader;
 mod schema;
 mod segment;

@@ -17,7 +17,12 @@ pub(super) struct Terms {
     short: Table<(u64, u32)>,
     /// Others: the upper half of the hash above, the number plus one below.
     long: Table<u64>,
+    /// Of short ones, those that came last: few enough to stay in the processor's cache.
+    hot: Vec<(u64, u32)>,
 }
+
+/// How many short terms are kept at hand.
+const HOT: usize = 1 << 12;
 
 /// The most bytes of a short term.
 const SHORT: usize = 7;
@@ -76,59 +81,80 @@ impl<T: Copy + Default + PartialEq> Table<T> {
 /// Terms whose numbers are asked for together.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
-    /// Short ones, packed, and which of all it is.
-    short: Vec<(u64, u32)>,
+    /// Short ones, packed, and where the answer goes.
+    short: Vec<(u64, Answer)>,
     long: Vec<Long>,
     /// The bytes of long ones.
     bytes: Vec<u8>,
-    /// The answers.
-    numbers: Vec<u32>,
+    /// The numbers of words, in the order in which they were asked for, once they are [given](Terms::answer).
+    pub(super) words: Vec<u32>,
+    /// Those of whole identifiers.
+    pub(super) wholes: Vec<u32>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Long {
     hash: u64,
     field: u8,
     /// Where its bytes are.
     from: u32,
     to: u32,
-    which: u32,
+    answer: Answer,
 }
+
+/// Where an answer goes: to which place, and whether among whole identifiers.
+type Answer = (u32, bool);
 
 impl Asked {
     /// Asks for the number of a term.
     #[inline]
-    pub(super) fn push(&mut self, field: u8, term: &[u8]) {
-        let which = self.numbers.len() as u32;
-        self.numbers.push(0);
+    pub(super) fn push(&mut self, field: u8, term: &[u8], is_whole: bool) {
+        let answer = self.place(is_whole);
         if is_short(term) {
-            self.short.push((packed(field, term), which));
+            self.short.push((packed(field, term), answer));
         } else {
             let from = self.bytes.len() as u32;
             self.bytes.extend_from_slice(term);
-            self.long.push(Long { hash: hashed(field, term), field, from, to: self.bytes.len() as u32, which });
+            self.long.push(Long { hash: hashed(field, term), field, from, to: self.bytes.len() as u32, answer });
         }
     }
 
-    /// Takes a number that is known already.
-    pub(super) fn know(&mut self, number: u32) {
-        self.numbers.push(number);
+    /// Asks for the number of a word of a few letters, of which the first is the lowest byte.
+    #[inline(always)]
+    pub(super) fn push_short(&mut self, field: u8, letters: u64, length: usize, terms: &Terms) {
+        let key = letters | head(field, length);
+        let (hot, number) = terms.hot[hot_slot(key)];
+        if hot == key {
+            self.words.push(number);
+        } else {
+            let answer = self.place(false);
+            self.short.push((key, answer));
+        }
     }
 
-    /// The answers, in the order in which they were asked for, once they are [given](Terms::answer).
-    pub(super) fn numbers(&self) -> &[u32] {
-        &self.numbers
+    #[inline]
+    fn place(&mut self, is_whole: bool) -> Answer {
+        let answers = if is_whole { &mut self.wholes } else { &mut self.words };
+        answers.push(0);
+        (answers.len() as u32 - 1, is_whole)
+    }
+
+    fn give(&mut self, (place, is_whole): Answer, number: u32) {
+        let answers = if is_whole { &mut self.wholes } else { &mut self.words };
+        answers[place as usize] = number;
     }
 
     /// Asks for nothing any more.
     pub(super) fn clear(&mut self) {
-        self.numbers.clear();
+        self.words.clear();
+        self.wholes.clear();
     }
 }
 
 impl Terms {
     pub(super) fn new() -> Self {
-        Self { bytes: Vec::new(), starts: vec![0], short: Table::new(), long: Table::new() }
+        let hot = vec![Default::default(); HOT];
+        Self { bytes: Vec::new(), starts: vec![0], short: Table::new(), long: Table::new(), hot }
     }
 
     /// How many there are.
@@ -150,7 +176,7 @@ impl Terms {
     /// Most of the time would go into waiting for memory that is not in the processor's cache. So all that will be needed
     /// is looked at beforehand: of those looks, none has to wait for another.
     pub(super) fn answer(&mut self, asked: &mut Asked) {
-        let Asked { short, long, bytes, numbers } = asked;
+        let Asked { short, long, .. } = asked;
         let seen = short.iter().fold(0, |seen, (key, _)| seen ^ self.short.first(mixed(*key)).0);
         let seen = long.iter().fold(seen, |seen, one| seen ^ self.long.first(one.hash));
         let likely = |one: &Long| {
@@ -162,13 +188,20 @@ impl Terms {
         let seen =
             long.iter().filter_map(likely).fold(seen, |seen, start| seen ^ u64::from(self.bytes[start as usize]));
         std::hint::black_box(seen);
-        for (key, which) in short.drain(..) {
-            numbers[which as usize] = self.number_of_short(key);
+        for at in 0..asked.short.len() {
+            let (key, answer) = asked.short[at];
+            let number = self.number_of_short(key);
+            self.hot[hot_slot(key)] = (key, number);
+            asked.give(answer, number);
         }
-        for Long { hash, field, from, to, which } in long.drain(..) {
-            numbers[which as usize] = self.number_of_long(field, &bytes[from as usize..to as usize], hash);
+        for at in 0..asked.long.len() {
+            let Long { hash, field, from, to, answer } = asked.long[at];
+            let number = self.number_of_long(field, &asked.bytes[from as usize..to as usize], hash);
+            asked.give(answer, number);
         }
-        bytes.clear();
+        asked.short.clear();
+        asked.long.clear();
+        asked.bytes.clear();
     }
 
     #[inline]
@@ -315,7 +348,18 @@ fn packed(field: u8, term: &[u8]) -> u64 {
         }
         _ => term.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)),
     };
-    bytes | (u64::from(field) << 3 | length as u64) << 56
+    bytes | head(field, length)
+}
+
+/// What a packed term has above its bytes.
+#[inline(always)]
+fn head(field: u8, length: usize) -> u64 {
+    (u64::from(field) << 3 | length as u64) << 56
+}
+
+#[inline(always)]
+fn hot_slot(key: u64) -> usize {
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize % HOT
 }
 
 /// The field, bytes and length of a packed term.
@@ -340,7 +384,7 @@ mod tests {
     #[test]
     fn each_term_has_one_number_and_all_come_in_order() {
         let mut terms = Terms::new();
-        let (mut asked, mut expected) = (Asked::default(), Vec::new());
+        let (mut asked, mut expected) = (Asked::default(), [vec![], vec![]]);
         let mut known: BTreeMap<(u8, Vec<u8>), u32> = BTreeMap::new();
         for round in 0..3_u32 {
             for one in 0..20_000_u32 {
@@ -357,13 +401,20 @@ mod tests {
                 let first = *known.entry((field, term.clone())).or_insert(number);
                 assert_eq!(number, first, "round {round}");
                 assert_eq!((terms.field(number), terms.term(number)), (field, &term[..]));
-                asked.push(field, &term);
-                expected.push(number);
-                if expected.len() > 100 {
+                let is_whole = one % 4 == 0;
+                match term.first_chunk::<8>() {
+                    None if one % 2 == 0 && !is_whole && !term.is_empty() => {
+                        let letters = term.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte));
+                        asked.push_short(field, letters, term.len(), &terms);
+                    }
+                    _ => asked.push(field, &term, is_whole),
+                }
+                expected[usize::from(is_whole)].push(number);
+                if expected[0].len() > 100 {
                     terms.answer(&mut asked);
-                    assert_eq!(asked.numbers(), expected);
+                    assert_eq!([&asked.words[..], &asked.wholes[..]], expected);
                     asked.clear();
-                    expected.clear();
+                    expected = [vec![], vec![]];
                 }
             }
         }
