@@ -48,7 +48,9 @@ impl<'q> Marks<'q> {
     /// Marks what a query looks for.
     pub fn new(query: &'q Query, corrections: &'q Corrections) -> Self {
         let slips = query.terms().filter(|term| single(term).is_none());
-        let corrected = slips.filter_map(|term| corrections.of(term)).flatten().map(|meant| meant.term.as_str());
+        let others =
+            slips.flat_map(|term| corrections.of(term).unwrap_or_default().iter().chain(corrections.forms_of(term)));
+        let corrected = others.map(|other| other.term.as_str());
         let singles = query.terms().filter_map(single).collect();
         let patterns: Vec<&Pattern> = query.patterns().collect();
         // The words of a pattern would be marked where it does not match.

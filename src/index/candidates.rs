@@ -25,6 +25,12 @@ const PART_CAP: usize = 4096;
 const TELLING: usize = 3;
 /// How much all of the words side by side count, so that the longest text that holds them is looked at again.
 const WORD_FOR_WORD: Score = 3.0;
+/// A word in so few documents is very rare: all of them are looked at again.
+const VERY_RARE: u64 = 50;
+/// In a longer query, words are not tried as one.
+const JOINED_CAP: usize = 12;
+/// In a longer query, it does not count which words are neighbours.
+const NEIGHBOURS_CAP: usize = 32;
 /// How many documents the words of a query may select, however large the index is.
 const SELECTED: u64 = 6000;
 /// Words too common to be looked for on their own.
@@ -50,6 +56,10 @@ pub(super) struct Candidates {
     pub(super) query: Box<dyn TantivyQuery>,
     /// Adds to the score of those that match it too.
     pub(super) ranking: Vec<Box<dyn TantivyQuery>>,
+    /// Matches what holds all words of the query in their order, and adds to its score.
+    pub(super) in_order: Option<Box<dyn TantivyQuery>>,
+    /// Matches what holds the rarest word, if that is very rare.
+    pub(super) rare: Option<Box<dyn TantivyQuery>>,
 }
 
 /// Something a hit may be found by.
@@ -57,6 +67,14 @@ struct Sign {
     query: Box<dyn TantivyQuery>,
     /// In how many documents it stands; none for words side by side, which one of them finds as well.
     documents: Option<u64>,
+    /// The term, if it is one.
+    term: Option<Term>,
+}
+
+impl Default for Sign {
+    fn default() -> Self {
+        Self { query: Box::new(EmptyQuery), documents: None, term: None }
+    }
 }
 
 impl Reader {
@@ -84,7 +102,7 @@ impl Reader {
         let quoted = query.chunks.iter().filter(|chunk| chunk.quoted);
         clauses.extend(quoted.clone().map(|chunk| (Occur::Must, phrase(self.fields.body, &chunk.terms))));
         let is_bound = quoted.count() > 0 || !query.needs.iter().all(Node::is_condition);
-        let mut ranking = Vec::new();
+        let (mut ranking, mut rare) = (Vec::new(), None);
         if query.chunks.is_empty() {
             if query.needs.is_empty() {
                 clauses.push((Occur::Must, Box::new(ConstScoreQuery::new(Box::new(AllQuery), 1.0))));
@@ -96,11 +114,37 @@ impl Reader {
             // Where something else must be there, words only rank.
             ranking = queries(self.signs(aim)?);
         } else {
-            let (selecting, rest) = divide(self.signs(aim)?, budget);
+            let signs = self.signs(aim)?;
+            rare = rarest(&signs);
+            let (selecting, rest) = divide(signs, budget);
             clauses.push((Occur::Must, Box::new(BooleanQuery::union(queries(selecting)))));
             ranking = queries(rest);
         }
-        Ok(Candidates { query: Box::new(BooleanQuery::new(clauses)), ranking })
+        for beginning in query.needs.iter().filter_map(|need| match need {
+            Node::Prefix(beginning) => Some(beginning),
+            _ => None,
+        }) {
+            ranking.extend(queries(self.signs_of_beginning(beginning)?));
+        }
+        Ok(Candidates {
+            query: Box::new(BooleanQuery::new(clauses)),
+            ranking,
+            in_order: self.words_in_order(query),
+            rare,
+        })
+    }
+
+    /// All words of the query side by side.
+    fn words_in_order(&self, query: &Query) -> Option<Box<dyn TantivyQuery>> {
+        let sequence: Vec<String> = query.sequence().into_iter().map(str::to_string).collect();
+        let weight = if query.chunks.len() >= TELLING { WORD_FOR_WORD } else { 1.0 };
+        (sequence.len() > 1).then(|| boosted(phrase(self.fields.body, &sequence), weight))
+    }
+
+    /// The most common words that begin so: what holds them often ranks higher.
+    fn signs_of_beginning(&self, beginning: &str) -> tantivy::Result<Vec<Sign>> {
+        let meant = self.completions(&beginning.to_lowercase())?;
+        meant.iter().map(|one| self.sign(&one.term, one.weight)).collect()
     }
 
     /// All that the words may be found by.
@@ -109,47 +153,49 @@ impl Reader {
         let mut signs = Vec::new();
         for chunk in searched(query) {
             for part in &chunk.terms {
-                match aim.corrections.of(part) {
-                    Some(others) => {
-                        for other in others {
-                            signs.push(self.sign(&other.term, other.weight)?);
-                        }
-                    }
-                    None => signs.push(self.sign(part, 1.0)?),
-                }
+                self.put_signs(part, aim.corrections, &mut signs)?;
             }
             for whole in &chunk.wholes {
-                signs.push(self.sign(whole, 1.0)?);
+                self.put_signs(whole, aim.corrections, &mut signs)?;
             }
             if chunk.terms.len() > 1 {
-                signs.push(Sign { query: phrase(body, &chunk.terms), documents: None });
+                signs.push(Sign { query: phrase(body, &chunk.terms), ..Sign::default() });
             }
         }
         for whole in joined_words(query) {
             signs.push(self.sign(&whole, 1.0)?);
         }
-        let side_by_side = |field, terms: &[String], weight| {
-            let query = boosted(phrase(field, terms), weight);
-            Sign { query, documents: None }
-        };
-        signs.extend(neighbours(query).iter().map(|pair| side_by_side(body, pair, 0.3)));
-        let sequence: Vec<String> = query.sequence().into_iter().map(str::to_string).collect();
-        if sequence.len() > 1 {
-            let weight = if query.chunks.len() >= TELLING { WORD_FOR_WORD } else { 1.0 };
-            signs.push(side_by_side(body, &sequence, weight));
-        }
+        signs.extend(
+            neighbours(query).iter().map(|pair| Sign { query: boosted(phrase(body, pair), 0.3), ..Sign::default() }),
+        );
         if query.shape == Shape::Path {
-            let mut path = side_by_side(self.fields.path, &sequence, 2.0);
+            let sequence: Vec<String> = query.sequence().into_iter().map(str::to_string).collect();
             // A path may be named nowhere but among the files of a document.
-            path.documents = Some(0);
-            signs.push(path);
+            let query = boosted(phrase(self.fields.path, &sequence), 2.0);
+            signs.push(Sign { query, documents: Some(0), term: None });
         }
         Ok(signs)
     }
 
+    /// What a term of the query is found by: itself and other forms of it, or what is meant by it.
+    fn put_signs(&self, text: &str, corrections: &Corrections, signs: &mut Vec<Sign>) -> tantivy::Result<()> {
+        let others = match corrections.of(text) {
+            Some(others) => others,
+            None => {
+                signs.push(self.sign(text, 1.0)?);
+                corrections.forms_of(text)
+            }
+        };
+        for other in others {
+            signs.push(self.sign(&other.term, other.weight)?);
+        }
+        Ok(())
+    }
+
     fn sign(&self, text: &str, weight: Score) -> tantivy::Result<Sign> {
         let documents = self.searcher.doc_freq(&Term::from_field_text(self.fields.body, text))?;
-        Ok(Sign { query: boosted(term(self.fields.body, text), weight), documents: Some(documents) })
+        let term = Some(Term::from_field_text(self.fields.body, text));
+        Ok(Sign { query: boosted(self::term(self.fields.body, text), weight), documents: Some(documents), term })
     }
 
     /// A piece of the query that must be there as a whole: as one word, or all of its parts side by side.
@@ -253,6 +299,15 @@ impl Reader {
     }
 }
 
+/// The rarest word that is there at all, if it is very rare.
+fn rarest(signs: &[Sign]) -> Option<Box<dyn TantivyQuery>> {
+    let known =
+        signs.iter().filter_map(|sign| Some((sign.documents.filter(|documents| *documents > 0)?, sign.term.as_ref()?)));
+    let (documents, term) = known.min_by_key(|(documents, _)| *documents)?;
+    (documents <= VERY_RARE)
+        .then(|| -> Box<dyn TantivyQuery> { Box::new(TermQuery::new(term.clone(), IndexRecordOption::Basic)) })
+}
+
 /// Parts signs into those that select, the rarest first, and those that only rank.
 fn divide(mut signs: Vec<Sign>, budget: u64) -> (Vec<Sign>, Vec<Sign>) {
     signs.sort_by_key(|sign| sign.documents.unwrap_or(u64::MAX));
@@ -282,6 +337,9 @@ pub(super) fn is_common(chunk: &Chunk) -> bool {
 
 /// Neighbouring words written as one: `retry after` also looks for `retryAfter`.
 fn joined_words(query: &Query) -> Vec<String> {
+    if query.chunks.len() > JOINED_CAP {
+        return Vec::new();
+    }
     let plain: Vec<Option<&str>> = query
         .chunks
         .iter()
@@ -301,8 +359,8 @@ fn joined_words(query: &Query) -> Vec<String> {
 
 /// Pairs of words that stand side by side in the query, but not two common ones.
 fn neighbours(query: &Query) -> Vec<Vec<String>> {
-    if query.sequence().len() == 2 {
-        // The whole query is the pair.
+    if query.sequence().len() == 2 || query.thinned || query.chunks.len() > NEIGHBOURS_CAP {
+        // The whole query is the pair, or what were neighbours are none any more.
         return Vec::new();
     }
     let open: Vec<&Chunk> = query.chunks.iter().filter(|chunk| !chunk.quoted).collect();
@@ -339,7 +397,7 @@ mod tests {
             (&[Some(60), Some(50)], u64::MAX, &[50, 60]),
             (&[None], 100, &[]),
         ] {
-            let sign = |documents: &Option<u64>| Sign { query: Box::new(EmptyQuery), documents: *documents };
+            let sign = |documents: &Option<u64>| Sign { documents: *documents, ..Sign::default() };
             let (chosen, rest) = divide(documents.iter().map(sign).collect(), budget);
             assert_eq!(chosen.iter().filter_map(|sign| sign.documents).collect::<Vec<_>>(), selecting);
             assert_eq!(chosen.len() + rest.len(), documents.len());

@@ -1,4 +1,5 @@
-//! Slips of the finger: words the index does not have, and the words that come nearest to them.
+//! What is looked for besides the words of a query. For words that the index does not have: those that come nearest to
+//! them, that begin so, or that are the same hash in another length. For those it has: other forms of them.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +8,34 @@ use tantivy::query::FuzzyTermQuery;
 use tantivy::{SegmentReader, Term};
 
 use super::reader::Reader;
-use crate::analysis;
+use crate::analysis::{self, WHOLE_MARK};
 use crate::error::Result;
-use crate::query::{Node, Query, names};
+use crate::query::{Chunk, Node, Query, Shape, forms, names};
 
 /// How many words may be meant by one.
 const MEANT: usize = 4;
+/// How many terms are looked at that begin alike.
+const BEGINNINGS: usize = 2000;
+/// The shortest beginning of a word that is completed.
+const LEAST_BEGINNING: usize = 4;
+/// The lengths to which people shorten hashes, and the length of a whole one at most.
+const SHORT_HASH: usize = 7;
+const LONG_HASH: usize = 64;
+/// How much another form of a word counts.
+const OTHER_FORM: f32 = 0.5;
+/// In a longer query, each word says less.
+const FORMS_CAP: usize = 12;
 /// How many pairs of characters may be looked for in place of one character.
 const PAIRS: usize = 64;
 /// No script without blanks begins before this character.
 const FIRST_UNSPACED: &str = "\u{e00}";
 
-/// What is looked for instead of words that are nowhere.
+/// What is looked for instead of words that are nowhere, and besides those that are there.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Corrections(BTreeMap<String, Vec<Meant>>);
+pub struct Corrections {
+    meant: BTreeMap<String, Vec<Meant>>,
+    forms: BTreeMap<String, Vec<Meant>>,
+}
 
 /// A word that may be meant by another.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,18 +50,23 @@ pub struct Meant {
 impl Corrections {
     /// What may be meant by a word, the likeliest first.
     pub fn of(&self, term: &str) -> Option<&[Meant]> {
-        self.0.get(term).map(Vec::as_slice)
+        self.meant.get(term).map(Vec::as_slice)
+    }
+
+    /// Other forms of a word: `retries` of `retry`.
+    pub fn forms_of(&self, term: &str) -> &[Meant] {
+        self.forms.get(term).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Words that are nowhere, and what was taken for them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[Meant])> {
-        let slips = self.0.iter().filter(|(term, _)| analysis::single(term).is_none());
+        let slips = self.meant.iter().filter(|(term, _)| analysis::single(term).is_none());
         slips.map(|(term, meant)| (term.as_str(), meant.as_slice()))
     }
 
     /// Whether nothing was corrected.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.meant.is_empty()
     }
 }
 
@@ -58,26 +78,109 @@ impl Reader {
             return Ok(Corrections::default());
         }
         self.guarded(|| {
-            let mut found = BTreeMap::new();
-            let open = query.chunks.iter().filter(|chunk| !chunk.quoted);
-            for chunk in open {
-                // The whole may be known although its parts are not: a hash, a plain word written as one.
-                if chunk.wholes.iter().map(|whole| self.frequency(whole)).sum::<tantivy::Result<u64>>()? > 0 {
-                    continue;
-                }
-                for part in &chunk.terms {
-                    if let Some(c) = analysis::single(part) {
-                        found.insert(part.clone(), self.pairs_with(c)?);
-                    } else if self.frequency(part)? == 0 {
-                        let meant = self.meant_by(part)?;
-                        if !meant.is_empty() {
-                            found.insert(part.clone(), meant);
-                        }
-                    }
+            let mut found = Corrections::default();
+            for chunk in query.chunks.iter().filter(|chunk| !chunk.quoted) {
+                self.correct(chunk, &mut found)?;
+            }
+            if query.shape == Shape::Words && query.chunks.len() <= FORMS_CAP {
+                self.find_forms(query, &mut found)?;
+            }
+            Ok(found)
+        })
+    }
+
+    fn correct(&self, chunk: &Chunk, found: &mut Corrections) -> tantivy::Result<()> {
+        // The whole may be known although its parts are not: a hash, a plain word written as one.
+        if chunk.wholes.iter().map(|whole| self.frequency(whole)).sum::<tantivy::Result<u64>>()? > 0 {
+            return Ok(());
+        }
+        let whole = chunk.wholes.last().filter(|_| chunk.terms.len() > 1);
+        if let Some(whole) = whole {
+            // Half of an identifier: `messageTypeGro`.
+            let meant = self.completions(whole)?;
+            if !meant.is_empty() {
+                found.meant.insert(whole.clone(), meant);
+                return Ok(());
+            }
+        }
+        for part in &chunk.terms {
+            let meant = match analysis::single(part) {
+                Some(c) => self.pairs_with(c)?,
+                None if self.frequency(part)? > 0 => continue,
+                None if is_hash(part) => self.same_hash(part)?,
+                None => self.meant_by(part)?,
+            };
+            if !meant.is_empty() {
+                found.meant.insert(part.clone(), meant);
+            }
+        }
+        Ok(())
+    }
+
+    /// Terms that begin so, the most common ones.
+    pub(super) fn completions(&self, beginning: &str) -> tantivy::Result<Vec<Meant>> {
+        if beginning.chars().count() < LEAST_BEGINNING {
+            return Ok(Vec::new());
+        }
+        let mut known: BTreeMap<String, u64> = BTreeMap::new();
+        for reader in self.searcher.segment_readers() {
+            let index = reader.inverted_index(self.fields.body)?;
+            let mut stream = index.terms().range().ge(beginning).into_stream()?;
+            let mut seen = 0;
+            while stream.advance() && stream.key().starts_with(beginning.as_bytes()) && seen < BEGINNINGS {
+                let term = String::from_utf8_lossy(stream.key()).into_owned();
+                *known.entry(term).or_default() += u64::from(stream.value().doc_freq);
+                seen += 1;
+            }
+        }
+        Ok(self.most_common(known, MEANT))
+    }
+
+    /// The same hash as it is written elsewhere: longer, or shorter.
+    fn same_hash(&self, hash: &str) -> tantivy::Result<Vec<Meant>> {
+        let longer = self.completions(hash)?;
+        if !longer.is_empty() {
+            return Ok(longer);
+        }
+        let mut known = BTreeMap::new();
+        for length in SHORT_HASH..hash.len() {
+            let documents = self.frequency(&hash[..length])?;
+            if documents > 0 {
+                known.insert(hash[..length].to_string(), documents);
+            }
+        }
+        Ok(self.most_common(known, MEANT))
+    }
+
+    /// Finds other forms of the plain words of a query.
+    fn find_forms(&self, query: &Query, found: &mut Corrections) -> tantivy::Result<()> {
+        for chunk in query.chunks.iter().filter(|chunk| !chunk.quoted) {
+            let [word] = chunk.terms.as_slice() else { continue };
+            if found.meant.contains_key(word) || found.forms.contains_key(word) {
+                continue;
+            }
+            let mut known = BTreeMap::new();
+            for form in forms::of(word) {
+                let documents = self.frequency(&form)?;
+                if documents > 0 {
+                    known.insert(form, documents);
                 }
             }
-            Ok(Corrections(found))
-        })
+            let mut forms = self.most_common(known, MEANT);
+            forms.iter_mut().for_each(|form| form.weight *= OTHER_FORM);
+            if !forms.is_empty() {
+                found.forms.insert(word.clone(), forms);
+            }
+        }
+        Ok(())
+    }
+
+    fn most_common(&self, known: BTreeMap<String, u64>, most: usize) -> Vec<Meant> {
+        let mut ranked: Vec<(usize, bool, u64, String)> =
+            known.into_iter().map(|(term, count)| (0, false, u64::MAX - count, term)).collect();
+        ranked.sort_unstable();
+        ranked.truncate(most);
+        self.weighed(ranked)
     }
 
     fn frequency(&self, term: &str) -> tantivy::Result<u64> {
@@ -97,11 +200,7 @@ impl Reader {
                 }
             }
         }
-        let mut ranked: Vec<(usize, bool, u64, String)> =
-            pairs.into_iter().map(|(pair, count)| (0, false, u64::MAX - count, pair)).collect();
-        ranked.sort_unstable();
-        ranked.truncate(PAIRS);
-        Ok(self.weighed(ranked))
+        Ok(self.most_common(pairs, PAIRS))
     }
 
     /// The words nearest to one: of equal distance those that begin alike, then the more common ones.
@@ -118,6 +217,17 @@ impl Reader {
         if furthest == 0 {
             return Ok(Vec::new());
         }
+        let near = self.spelled_alike(word, furthest)?;
+        if near.is_empty() {
+            // An identifier that was typed as one word, or the beginning of a word.
+            let as_one = self.spelled_alike(&format!("{WHOLE_MARK}{word}"), 1)?;
+            return if as_one.is_empty() { self.completions(word) } else { Ok(as_one) };
+        }
+        Ok(near)
+    }
+
+    /// Terms at most so many letters away: of equal distance those that begin alike, then the more common ones.
+    fn spelled_alike(&self, word: &str, furthest: u8) -> tantivy::Result<Vec<Meant>> {
         let term = Term::from_field_text(self.fields.body, word);
         let automaton = FuzzyTermQuery::new(term, furthest, true).automaton()?;
         let near_in = |reader: &SegmentReader| -> tantivy::Result<Vec<(String, u64)>> {
@@ -134,10 +244,18 @@ impl Reader {
         for (found, documents) in segments.map(near_in).collect::<tantivy::Result<Vec<_>>>()?.into_iter().flatten() {
             *near.entry(found).or_default() += documents;
         }
+        let letters_of = |term: &str| term.strip_prefix(WHOLE_MARK).map(str::to_string);
+        let (is_whole, word) = letters_of(word).map_or((false, word.to_string()), |letters| (true, letters));
+        let alike = |term: &String| -> Option<String> {
+            let letters = if is_whole { letters_of(term)? } else { term.clone() };
+            letters.chars().all(char::is_alphabetic).then_some(letters)
+        };
         let mut ranked: Vec<(usize, bool, u64, String)> = near
             .into_iter()
-            .filter(|(term, _)| term.chars().all(char::is_alphabetic))
-            .map(|(term, count)| (names::distance(word, &term), !same_start(word, &term), u64::MAX - count, term))
+            .filter_map(|(term, count)| {
+                let letters = alike(&term)?;
+                Some((names::distance(&word, &letters), !same_start(&word, &letters), u64::MAX - count, term))
+            })
             .collect();
         ranked.sort_unstable();
         ranked.truncate(MEANT);
@@ -161,4 +279,13 @@ impl Reader {
 
 fn same_start(a: &str, b: &str) -> bool {
     a.chars().next() == b.chars().next()
+}
+
+/// Whether a word may be a hash, or the beginning of one.
+fn is_hash(word: &str) -> bool {
+    let has = |test: fn(&u8) -> bool| word.as_bytes().iter().any(test);
+    (SHORT_HASH..=LONG_HASH).contains(&word.len())
+        && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
 }

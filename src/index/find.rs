@@ -4,7 +4,7 @@
 //! much of the query do they hold, do they hold it word for word. That is answered from postings; only where a query is
 //! more than words are a few texts read, to see whether they hold it letter by letter.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use rayon::prelude::*;
@@ -13,7 +13,7 @@ use tantivy::query::{EnableScoring, Query as TantivyQuery, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocSet as _, Score, TERMINATED, Term};
 
-use super::candidates::{Aim, Candidates, is_common, phrase, term};
+use super::candidates::{Aim, Candidates, is_common, term};
 use super::checkpoint::FileKey;
 use super::correct::Corrections;
 use super::gather::{ByPrint, Details, Gather, Match, Prints, Wanted, fold};
@@ -22,18 +22,29 @@ use super::schema::{Action, action_of, from_class, session_key};
 use crate::analysis::WHOLE_MARK;
 use crate::document::{Kind, Role};
 use crate::error::Result;
-use crate::query::{Filter, Query, Shape};
+use crate::query::{Chunk, Filter, Query, Shape};
 
 /// How many of the best candidates are looked at again.
 const RESCORED: usize = 200;
+/// So many more are, if they hold the query word for word, or a very rare word of it: a long text may hold just what is
+/// looked for and still have a low score.
+const RESERVED: usize = 100;
 /// How much of a score depends on age: as much as this, half of it lost in the time below.
 const AGE_SHARE: f32 = 0.1;
 /// The time in which a hit loses half of what it has for being new, in milliseconds.
 const AGE_HALF: f32 = 90.0 * 86_400_000.0;
 /// How much a hit counts that holds hardly anything of the query, as against one that holds all of it.
-const COVERED_LEAST: f32 = 0.2;
-/// How much more a hit counts that holds the words of the query in their order.
-const IN_ORDER: f32 = 2.0;
+const COVERED_LEAST: f32 = 0.05;
+/// How much another form of a word counts as the word itself.
+const OTHER_FORM: f32 = 0.8;
+/// How much more a hit counts that holds the words of the query in their order: two of them, or more, which hardly ever
+/// stand together by chance.
+const PAIR_IN_ORDER: f32 = 2.0;
+const IN_ORDER: f32 = 4.0;
+/// How much a name counts that belongs to no known session.
+const NAMELESS: f32 = 0.7;
+/// How many names of sessions are looked up.
+const NAMES_CAP: usize = 16;
 /// How much more a hit counts that holds the whole query as one identifier.
 const AS_ONE: f32 = 2.5;
 
@@ -79,6 +90,8 @@ pub struct Found {
     /// When; [`i64::MAX`] if that is not known.
     pub time: i64,
     class: u64,
+    in_order: bool,
+    rare: bool,
 }
 
 /// What a score is made of: the product of these.
@@ -178,13 +191,10 @@ impl Reader {
                 let time = if by_time { details.time(hit.address) } else { i64::MAX };
                 Found { time, ..Found::from(hit) }
             };
-            let mut hits: Vec<Found> = folded.into_iter().map(found).collect();
-            let in_order = hits.len().min(RESCORED);
-            if in_order < hits.len() {
-                hits.select_nth_unstable_by(in_order, |a, b| a.order(b, sort));
-            }
+            let (mut hits, in_order) = best_first(folded.into_iter().map(found).collect(), sort);
             hits[..in_order].iter_mut().for_each(|hit| hit.time = details.time(hit.address));
             self.settle(&mut hits[..in_order], &equals, &details)?;
+            self.give_names(&mut hits[..in_order])?;
             let mut factors = self.look_again(search, &mut hits[..in_order])?;
             hits[..in_order].sort_unstable_by(|a, b| a.order(b, sort));
             if sort == Sort::Relevance {
@@ -201,12 +211,17 @@ impl Reader {
     }
 
     fn matches(&self, aim: Aim<'_>, budget: u64) -> tantivy::Result<Vec<Match>> {
-        let Candidates { query, ranking } = self.candidates(aim, budget)?;
+        let Candidates { query, ranking, in_order, rare } = self.candidates(aim, budget)?;
         let wanted =
             Wanted { without: aim.filter.without_session.as_deref().map(session_key), prior: prior_for(aim.query) };
         let scoring = EnableScoring::enabled_from_searcher(&self.searcher);
-        let ranking = ranking.iter().map(|one| one.weight(scoring)).collect::<tantivy::Result<_>>()?;
-        let gather = Gather { wanted, ranking };
+        let weight = |query: &Box<dyn TantivyQuery>| query.weight(scoring);
+        let gather = Gather {
+            wanted,
+            ranking: ranking.iter().map(weight).collect::<tantivy::Result<_>>()?,
+            in_order: in_order.as_ref().map(weight).transpose()?,
+            rare: rare.as_ref().map(weight).transpose()?,
+        };
         let weight = query.weight(scoring)?;
         let segments = self.searcher.segment_readers().par_iter().with_max_len(1).enumerate();
         let found = segments.map(|(ord, reader)| gather.collect_segment(&*weight, ord as u32, reader));
@@ -231,7 +246,8 @@ impl Reader {
             if let Some((_, first)) =
                 placed.into_iter().min_by(|a, b| a.0.cmp(&b.0).then(a.1.address.cmp(&b.1.address)))
             {
-                *hit = Found { score: hit.score, time: hit.time, ..Found::from(*first) };
+                let (in_order, rare) = (hit.in_order, hit.rare);
+                *hit = Found { score: hit.score, time: hit.time, in_order, rare, ..Found::from(*first) };
             }
         }
         Ok(())
@@ -242,7 +258,8 @@ impl Reader {
         hits.sort_unstable_by_key(|hit| hit.address);
         let addresses: Vec<DocAddress> = hits.iter().map(|hit| hit.address).collect();
         let coverage = self.coverage(search, &addresses)?;
-        let verbatim = self.verbatim(search.query, &addresses)?;
+        let as_one = self.as_one(search, &addresses)?;
+        let side_by_side = if search.query.sequence().len() > 2 { IN_ORDER } else { PAIR_IN_ORDER };
         let prior = prior_for(search.query);
         let mut factors = ByPrint::default();
         for (index, hit) in hits.iter_mut().enumerate() {
@@ -250,8 +267,18 @@ impl Reader {
             let found = Factors {
                 words: hit.score / kind,
                 kind,
-                coverage: COVERED_LEAST + (1.0 - COVERED_LEAST) * coverage[index],
-                verbatim: verbatim[index],
+                coverage: COVERED_LEAST + (1.0 - COVERED_LEAST) * coverage[index] * coverage[index],
+                verbatim: match (as_one[index], hit.in_order) {
+                    (true, in_order) => {
+                        if in_order {
+                            side_by_side.max(AS_ONE)
+                        } else {
+                            AS_ONE
+                        }
+                    }
+                    (_, true) => side_by_side,
+                    _ => 1.0,
+                },
                 age: newness(hit.time, search.now),
             };
             hit.score *= found.coverage * found.verbatim * found.age;
@@ -260,44 +287,74 @@ impl Reader {
         Ok(factors)
     }
 
-    /// How much of the query each document holds, by the weight of its words.
+    /// How much of the query each document holds, by the weight of its words. Words that are nowhere do not count.
     fn coverage(&self, search: &Search<'_>, addresses: &[DocAddress]) -> tantivy::Result<Vec<f32>> {
         let mut held = vec![0.0; addresses.len()];
-        let mut whole = 0.0;
-        for text in scored_terms(search.query) {
-            let others = search.corrections.of(text).unwrap_or_default();
-            let known =
-                if others.is_empty() { vec![text] } else { others.iter().map(|one| one.term.as_str()).collect() };
-            let mut weight: f32 = 0.0;
-            let mut found = vec![false; addresses.len()];
-            for word in known {
-                let term = Term::from_field_text(self.fields.body, word);
-                let rarity = self.rarity(&term)?;
-                weight = if weight == 0.0 { rarity } else { weight.min(rarity) };
-                let holding = self.holding(&TermQuery::new(term, IndexRecordOption::Basic), addresses)?;
-                found.iter_mut().zip(holding).for_each(|(found, holds)| *found |= holds);
+        let (mut whole, mut seen) = (0.0, HashSet::new());
+        for chunk in scored_chunks(search.query) {
+            let as_one = self.held(&chunk.wholes, search.corrections, addresses)?;
+            for text in chunk.terms.iter().filter(|text| seen.insert(text.as_str())) {
+                let by_itself = self.held(std::slice::from_ref(text), search.corrections, addresses)?;
+                let Some(weight) = by_itself.rarity.or(as_one.rarity) else { continue };
+                whole += weight;
+                let shares = by_itself.shares.iter().zip(&as_one.shares).map(|(one, other)| one.max(*other));
+                held.iter_mut().zip(shares).for_each(|(held, share)| *held += weight * share);
             }
-            whole += weight;
-            held.iter_mut().zip(found).for_each(|(held, found)| *held += if found { weight } else { 0.0 });
         }
         Ok(held.into_iter().map(|held| if whole > 0.0 { held / whole } else { 1.0 }).collect())
     }
 
-    /// How much more each document counts for holding the query in one piece: as an identifier, or word for word.
-    fn verbatim(&self, query: &Query, addresses: &[DocAddress]) -> tantivy::Result<Vec<f32>> {
-        let terms: Vec<String> = query.sequence().iter().map(ToString::to_string).collect();
-        if terms.len() < 2 {
-            return Ok(vec![1.0; addresses.len()]);
+    /// How much of one of these terms each document holds, as itself, in another form, or as what is meant by it.
+    fn held(&self, terms: &[String], corrections: &Corrections, addresses: &[DocAddress]) -> tantivy::Result<Held> {
+        let mut held = Held { rarity: None, shares: vec![0.0; addresses.len()] };
+        for text in terms {
+            let meant = corrections.of(text);
+            let itself = meant.is_none().then_some((text.as_str(), 1.0));
+            let others = meant.unwrap_or_default().iter().map(|one| (one.term.as_str(), 1.0));
+            let forms = corrections.forms_of(text).iter().map(|one| (one.term.as_str(), OTHER_FORM));
+            for (word, share) in itself.into_iter().chain(others).chain(forms) {
+                let term = Term::from_field_text(self.fields.body, word);
+                let documents = self.searcher.doc_freq(&term)?;
+                if documents == 0 {
+                    continue;
+                }
+                let rarity = self.rarity(documents);
+                held.rarity = Some(held.rarity.map_or(rarity, |known: f32| known.min(rarity)));
+                let holding = self.holding(&TermQuery::new(term, IndexRecordOption::Basic), addresses)?;
+                let shares = held.shares.iter_mut().zip(holding);
+                shares.filter(|(_, holds)| *holds).for_each(|(known, _)| *known = known.max(share));
+            }
         }
-        let body = self.fields.body;
-        let in_order = self.holding(&*phrase(body, &terms), addresses)?;
-        let as_one = self.holding(&*term(body, &format!("{WHOLE_MARK}{}", terms.concat())), addresses)?;
-        let worth = |(in_order, as_one)| match (in_order, as_one) {
-            (_, true) => AS_ONE,
-            (true, _) => IN_ORDER,
-            _ => 1.0,
-        };
-        Ok(in_order.into_iter().zip(as_one).map(worth).collect())
+        Ok(held)
+    }
+
+    /// Says of each document whether it holds the whole query as one identifier.
+    fn as_one(&self, search: &Search<'_>, addresses: &[DocAddress]) -> tantivy::Result<Vec<bool>> {
+        let terms = search.query.sequence();
+        let mut held = vec![false; addresses.len()];
+        if terms.len() < 2 {
+            return Ok(held);
+        }
+        let whole = format!("{WHOLE_MARK}{}", terms.concat());
+        let meant = search.corrections.of(&whole).unwrap_or_default().iter().map(|one| one.term.as_str());
+        for one in std::iter::once(whole.as_str()).chain(meant) {
+            let holding = self.holding(&*term(self.fields.body, one), addresses)?;
+            held.iter_mut().zip(holding).for_each(|(held, holds)| *held |= holds);
+        }
+        Ok(held)
+    }
+
+    /// A name that a file gives to another session, by way of a message, is a hit of that one.
+    fn give_names(&self, hits: &mut [Found]) -> tantivy::Result<()> {
+        let names = hits.iter_mut().filter(|hit| from_class(hit.class).1 == Kind::Title);
+        for hit in names.take(NAMES_CAP) {
+            match self.named_session(hit.address)? {
+                Some(Some(session)) => hit.session = session_key(&session),
+                Some(None) => hit.score *= NAMELESS,
+                None => {}
+            }
+        }
+        Ok(())
     }
 
     /// Says of each document, given in order, whether a query matches it.
@@ -315,12 +372,39 @@ impl Reader {
         Ok(found)
     }
 
-    /// How much a term tells: the rarer, the more.
-    fn rarity(&self, term: &Term) -> tantivy::Result<Score> {
-        let documents = self.searcher.num_docs() as Score;
-        let with = self.searcher.doc_freq(term)? as Score;
-        Ok((1.0 + (documents - with + 0.5).max(0.0) / (with + 0.5)).ln())
+    /// How much a term tells that is in so many documents: the rarer, the more.
+    fn rarity(&self, with: u64) -> Score {
+        let (documents, with) = (self.searcher.num_docs() as Score, with as Score);
+        (1.0 + (documents - with + 0.5).max(0.0) / (with + 0.5)).ln()
     }
+}
+
+/// What documents hold of a word.
+struct Held {
+    /// How much the word tells; none if it is nowhere.
+    rarity: Option<f32>,
+    /// How much of it each document holds.
+    shares: Vec<f32>,
+}
+
+/// Puts those that are looked at again to the front, and says how many they are.
+fn best_first(hits: Vec<Found>, sort: Sort) -> (Vec<Found>, usize) {
+    let first = |mut hits: Vec<Found>, count: usize| {
+        if count < hits.len() {
+            hits.select_nth_unstable_by(count, |a, b| a.order(b, sort));
+        }
+        let count = count.min(hits.len());
+        (hits, count)
+    };
+    if sort != Sort::Relevance || hits.len() <= RESCORED {
+        return first(hits, RESCORED);
+    }
+    let (close, others): (Vec<Found>, Vec<Found>) = hits.into_iter().partition(|hit| hit.in_order || hit.rare);
+    let (mut close, reserved) = first(close, RESERVED);
+    let far = close.split_off(reserved);
+    let (others, rescored) = first(others.into_iter().chain(far).collect(), RESCORED);
+    close.extend(others);
+    (close, reserved + rescored)
 }
 
 impl From<Match> for Found {
@@ -332,6 +416,8 @@ impl From<Match> for Found {
             session: hit.session,
             time: i64::MAX,
             class: hit.class,
+            in_order: hit.in_order,
+            rare: hit.rare,
         }
     }
 }
@@ -396,21 +482,10 @@ fn newness(time: i64, now: i64) -> f32 {
     1.0 - AGE_SHARE + AGE_SHARE * (-age / AGE_HALF).exp2()
 }
 
-/// The terms by which coverage is measured: identifiers by their parts.
-fn scored_terms(query: &Query) -> Vec<&str> {
-    let mut terms: Vec<&str> = query
-        .chunks
-        .iter()
-        .filter(|chunk| !is_common(chunk))
-        .flat_map(|chunk| &chunk.terms)
-        .map(String::as_str)
-        .collect();
-    if terms.is_empty() {
-        terms = query.sequence();
-    }
-    terms.sort_unstable();
-    terms.dedup();
-    terms
+/// The pieces of a query by which coverage is measured: common words only where there is nothing else.
+fn scored_chunks(query: &Query) -> impl Iterator<Item = &Chunk> {
+    let only_common = query.chunks.iter().all(is_common);
+    query.chunks.iter().filter(move |chunk| only_common || !is_common(chunk))
 }
 
 fn finds_meta(aim: Aim<'_>) -> bool {

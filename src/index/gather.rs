@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tantivy::collector::{Collector, SegmentCollector};
 use tantivy::columnar::{Column, ColumnIndex, ColumnValues};
 use tantivy::query::{Scorer, Weight};
-use tantivy::{DocAddress, DocId, DocSet as _, Score, Searcher, SegmentOrdinal, SegmentReader};
+use tantivy::{DocAddress, DocId, Score, Searcher, SegmentOrdinal, SegmentReader};
 
 use super::schema::{from_class, has_twin};
 use crate::document::{Kind, Role};
@@ -45,6 +45,10 @@ pub(super) struct Match {
     pub(super) group: u64,
     pub(super) session: u64,
     pub(super) class: u64,
+    /// Whether it holds all words of the query in their order.
+    pub(super) in_order: bool,
+    /// Whether it holds a word that hardly any other does.
+    pub(super) rare: bool,
 }
 
 /// Collects all matches and scores them.
@@ -52,6 +56,10 @@ pub(super) struct Gather {
     pub(super) wanted: Wanted,
     /// What adds to the score of a match.
     pub(super) ranking: Vec<Box<dyn Weight>>,
+    /// What holds all words of the query in their order, and adds to the score.
+    pub(super) in_order: Option<Box<dyn Weight>>,
+    /// What holds a word that hardly any other does.
+    pub(super) rare: Option<Box<dyn Weight>>,
 }
 
 /// Which matches are collected, and what they count.
@@ -66,6 +74,8 @@ pub(super) struct Wanted {
 pub(super) struct GatherSegment {
     wanted: Wanted,
     ranking: Vec<Box<dyn Scorer>>,
+    in_order: Option<Box<dyn Scorer>>,
+    rare: Option<Box<dyn Scorer>>,
     segment: SegmentOrdinal,
     group: Arc<dyn ColumnValues<u64>>,
     session: Arc<dyn ColumnValues<u64>>,
@@ -83,6 +93,8 @@ impl Collector for Gather {
         Ok(GatherSegment {
             wanted: self.wanted,
             ranking: self.ranking.iter().map(|one| one.scorer(reader, 1.0)).collect::<tantivy::Result<_>>()?,
+            in_order: self.in_order.as_ref().map(|one| one.scorer(reader, 1.0)).transpose()?,
+            rare: self.rare.as_ref().map(|one| one.scorer(reader, 1.0)).transpose()?,
             segment,
             group: numbers("group")?,
             session: numbers("session_key")?,
@@ -109,13 +121,17 @@ impl SegmentCollector for GatherSegment {
         if self.wanted.without == Some(session) {
             return;
         }
-        let score = (score + self.added(doc)) * (self.wanted.prior)(class);
+        let in_order = self.in_order.as_mut().and_then(|words| score_at(&mut **words, doc));
+        let rare = self.rare.as_mut().is_some_and(|word| score_at(&mut **word, doc).is_some());
+        let score = (score + self.added(doc) + in_order.unwrap_or(0.0)) * (self.wanted.prior)(class);
         self.matches.push(Match {
             address: DocAddress::new(self.segment, doc),
             score,
             group: self.group.get_val(doc),
             session,
             class,
+            in_order: in_order.is_some(),
+            rare,
         });
     }
 
@@ -125,17 +141,16 @@ impl SegmentCollector for GatherSegment {
 }
 
 impl GatherSegment {
-    /// What else is in the document, by its score. Documents come in order.
+    /// What else is in the document, by its score.
     fn added(&mut self, doc: DocId) -> Score {
-        let mut added = 0.0;
-        for one in &mut self.ranking {
-            let here = if one.doc() < doc { one.seek(doc) } else { one.doc() };
-            if here == doc {
-                added += one.score();
-            }
-        }
-        added
+        self.ranking.iter_mut().filter_map(|one| score_at(&mut **one, doc)).sum()
     }
+}
+
+/// The score of a document, if it matches. Documents come in order.
+fn score_at(scorer: &mut dyn Scorer, doc: DocId) -> Option<Score> {
+    let here = if scorer.doc() < doc { scorer.seek(doc) } else { scorer.doc() };
+    (here == doc).then(|| scorer.score())
 }
 
 /// The values of a column; one that every document has is read without looking up where its value is.
@@ -205,7 +220,12 @@ pub(super) fn fold(
                     equals.entry(found.group).or_insert_with(|| vec![known]).push(found);
                 }
                 let first = if comes_first(&found, &known, details) { found } else { known };
-                matches[place] = Match { score: found.score.max(known.score), ..first };
+                matches[place] = Match {
+                    score: found.score.max(known.score),
+                    in_order: found.in_order || known.in_order,
+                    rare: found.rare || known.rare,
+                    ..first
+                };
             }
         }
     }

@@ -280,7 +280,13 @@ impl Reader {
 
     /// The document of a hit, and the file it was read from.
     pub fn fetch(&self, found: &Found) -> Result<(FileKey, Document)> {
-        Ok((self.source_of(found.address)?, self.document(found.address)?))
+        let (key, mut document) = self.fetch_at(found.address)?;
+        if document.kind == Kind::Title
+            && let Some(Some(session)) = self.guarded(|| self.named_session(found.address))?
+        {
+            document.session = session;
+        }
+        Ok((key, document))
     }
 
     pub(super) fn fetch_at(&self, address: DocAddress) -> Result<(FileKey, Document)> {
@@ -348,6 +354,18 @@ impl Reader {
         found.sort_unstable();
         found.dedup();
         Ok(self.documents(&found)?.into_iter().map(|document| document.text).collect())
+    }
+
+    /// The session to which a title belongs that is given by way of a message: some if it is such a title, and in it some
+    /// if that message is known.
+    pub(super) fn named_session(&self, address: DocAddress) -> tantivy::Result<Option<Option<String>>> {
+        let column = self.searcher.segment_reader(address.segment_ord).fast_fields().u64("leaf")?;
+        if column.first(address.doc_id).is_none() {
+            return Ok(None);
+        }
+        let leaf = self.document(address).ok().and_then(|title| title.note.map(|leaf| (leaf, title.session)));
+        let line = leaf.and_then(|(leaf, session)| self.by_uuid(&leaf, &session).ok().flatten());
+        Ok(Some(line.map(|line| line.session)))
     }
 
     /// Every title that is given by way of a message, by that message.

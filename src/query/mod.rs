@@ -3,9 +3,12 @@
 //! Plain words never are a syntax error. What else can be said is told in `parse.rs`.
 
 mod filter;
+pub mod forms;
 pub mod names;
 mod parse;
 mod pattern;
+
+use std::collections::HashSet;
 
 use crate::analysis::{self, WHOLE_MARK};
 use crate::error::{Error, ErrorKind, Result};
@@ -13,10 +16,14 @@ use crate::error::{Error, ErrorKind, Result};
 pub use filter::{Condition, FIELDS, Filter, Surroundings, Test};
 pub use pattern::Pattern;
 
-/// The longest query that is answered, in bytes.
+/// The longest query with operators, and the longest text that is looked for letter by letter, in bytes.
 pub const QUERY_CAP: usize = 4096;
+/// How much is read of a text that somebody has pasted, in bytes.
+const PASTED_CAP: usize = 64 << 10;
 /// The most terms a query may have.
 pub const TERMS_CAP: usize = 256;
+/// A query of so many words was not typed: what looks like an operator in it is none.
+const PASTED: usize = 64;
 
 /// What is being looked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +42,8 @@ pub struct Query {
     pub shape: Shape,
     /// Whether it holds operators that may be mere text.
     pub doubtful: bool,
+    /// Whether it is a long text, of which only the words that tell most are looked for.
+    pub thinned: bool,
 }
 
 /// A piece of a query: what stands between two blanks, or between two quotes.
@@ -90,9 +99,20 @@ pub enum Shape {
 }
 
 impl Query {
-    /// Takes a query apart.
+    /// Takes a query apart. A long text that is no query was pasted, and is taken as plain words.
     pub fn parse(text: &str, around: &Surroundings) -> Result<Self> {
-        bounded(text)?;
+        if text.len() > QUERY_CAP {
+            return Self::plain(text);
+        }
+        let is_pasted = || text.trim().contains('\n') || text.split_whitespace().nth(PASTED).is_some();
+        match Self::parse_typed(text, around) {
+            Err(_) if is_pasted() => Self::plain(text),
+            Ok(query) if query.size() > TERMS_CAP => Self::plain(text),
+            parsed => parsed,
+        }
+    }
+
+    fn parse_typed(text: &str, around: &Surroundings) -> Result<Self> {
         let parsed = parse::parse(text, around)?;
         let shape = shape_of(text, &parsed.chunks);
         Self {
@@ -103,6 +123,7 @@ impl Query {
             conditions: parsed.conditions,
             shape,
             doubtful: parsed.doubtful,
+            thinned: false,
         }
         .checked()
     }
@@ -112,11 +133,15 @@ impl Query {
         Self::of("", Vec::new(), Vec::new())
     }
 
-    /// Takes text in which nothing is an operator.
+    /// Takes text in which nothing is an operator. Of a long one, the words that tell most are looked for.
     pub fn plain(text: &str) -> Result<Self> {
-        bounded(text)?;
-        let chunks: Vec<Chunk> = text.split_whitespace().filter_map(|word| chunk(word, false)).collect();
-        Self::of(text, chunks, Vec::new()).checked()
+        let text = &text[..text.floor_char_boundary(PASTED_CAP)];
+        let mut chunks: Vec<Chunk> = text.split_whitespace().filter_map(|word| chunk(word, false)).collect();
+        let thinned = chunks.iter().map(Chunk::size).sum::<usize>() > TERMS_CAP;
+        if thinned {
+            thin(&mut chunks);
+        }
+        Self { thinned, ..Self::of(text, chunks, Vec::new()) }.checked()
     }
 
     /// Takes text that is to be found letter by letter.
@@ -124,13 +149,21 @@ impl Query {
         bounded(text)?;
         let pattern = Pattern::literal(text, any_case)?;
         let chunks = text.split_whitespace().filter_map(|word| chunk(word, false)).collect();
-        Self::of(text, chunks, vec![Node::Pattern(pattern)]).checked()
+        Self::of(text, chunks, vec![Node::Pattern(pattern)]).checked()?.bounded()
     }
 
     /// Takes words that must stand together.
     pub fn quoted(text: &str) -> Result<Self> {
         bounded(text)?;
-        Self::of(text, chunk(text, true).into_iter().collect(), Vec::new()).checked()
+        Self::of(text, chunk(text, true).into_iter().collect(), Vec::new()).checked()?.bounded()
+    }
+
+    /// What must be there as it is cannot be cut.
+    fn bounded(self) -> Result<Self> {
+        if self.size() > TERMS_CAP {
+            return Err(Error::new(ErrorKind::Usage, format!("the query is too long: at most {TERMS_CAP} words")));
+        }
+        Ok(self)
     }
 
     fn of(text: &str, chunks: Vec<Chunk>, needs: Vec<Node>) -> Self {
@@ -142,19 +175,22 @@ impl Query {
             without: Vec::new(),
             conditions: Vec::new(),
             doubtful: false,
+            thinned: false,
         }
     }
 
     fn checked(self) -> Result<Self> {
-        let terms: usize = self.chunks.iter().map(|chunk| chunk.terms.len() + chunk.wholes.len()).sum();
-        if terms + self.needs.iter().chain(&self.without).map(Node::size).sum::<usize>() > TERMS_CAP {
-            return Err(Error::new(ErrorKind::Usage, format!("the query is too long: at most {TERMS_CAP} words")));
-        }
         if self.chunks.is_empty() && self.needs.is_empty() && self.conditions.is_empty() {
             let hint = "give at least one word or number to look for";
             return Err(Error::new(ErrorKind::Usage, "the query holds nothing to look for").hint(hint));
         }
         Ok(self)
+    }
+
+    /// How many terms are looked for.
+    fn size(&self) -> usize {
+        let words: usize = self.chunks.iter().map(Chunk::size).sum();
+        words + self.needs.iter().chain(&self.without).map(Node::size).sum::<usize>()
     }
 
     /// Whether it has words to rank by.
@@ -179,8 +215,11 @@ impl Query {
         self.chunks.iter().chain(inside).flat_map(|chunk| chunk.terms.iter().chain(&chunk.wholes)).map(String::as_str)
     }
 
-    /// All parts in order, as they would stand in the text.
+    /// All parts in order, as they would stand in the text; none if some were left out.
     pub fn sequence(&self) -> Vec<&str> {
+        if self.thinned {
+            return Vec::new();
+        }
         self.chunks.iter().flat_map(|chunk| &chunk.terms).map(String::as_str).collect()
     }
 
@@ -192,10 +231,16 @@ impl Query {
     }
 }
 
+impl Chunk {
+    fn size(&self) -> usize {
+        self.terms.len() + self.wholes.len()
+    }
+}
+
 impl Node {
     fn size(&self) -> usize {
         match self {
-            Self::Words(chunk) => chunk.terms.len() + chunk.wholes.len(),
+            Self::Words(chunk) => chunk.size(),
             Self::Any(nodes) | Self::All(nodes) => nodes.iter().map(Self::size).sum(),
             Self::Not(node) => node.size(),
             Self::Pattern(pattern) => pattern.needs.iter().map(Self::size).sum(),
@@ -243,6 +288,23 @@ fn folded(beginning: &str) -> String {
     last.map_or_else(|| beginning.to_lowercase(), |(term, _, _)| term)
 }
 
+/// Keeps the pieces that tell most, each once and in order: the longer a word, the rarer it mostly is.
+fn thin(chunks: &mut Vec<Chunk>) {
+    let length = |chunk: &Chunk| chunk.terms.iter().map(String::len).sum::<usize>();
+    let mut order: Vec<usize> = (0..chunks.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(length(&chunks[*at])));
+    let (mut seen, mut kept, mut size) = (HashSet::new(), vec![false; chunks.len()], 0);
+    for at in order {
+        let chunk = &chunks[at];
+        if size + chunk.size() <= TERMS_CAP / 2 && seen.insert(&chunk.terms) {
+            kept[at] = true;
+            size += chunk.size();
+        }
+    }
+    let mut kept = kept.into_iter();
+    chunks.retain(|_| kept.next().unwrap_or(false));
+}
+
 fn bounded(text: &str) -> Result<()> {
     if text.len() > QUERY_CAP {
         return Err(Error::new(ErrorKind::Usage, format!("the query is too long: at most {QUERY_CAP} bytes")));
@@ -280,7 +342,10 @@ fn shape_of(text: &str, chunks: &[Chunk]) -> Shape {
             && extension.bytes().all(|b| b.is_ascii_alphanumeric())
             && !extension.bytes().all(|b| b.is_ascii_digit())
     });
-    if one_piece && (text.contains(['/', '\\']) || ends_in_extension) {
+    // An address of a person or of a page is no file, and neither is a pattern.
+    let is_address = text.contains('@') || text.contains("://");
+    let is_pattern = text.len() > 1 && text.starts_with('/') && text.ends_with('/');
+    if one_piece && !is_address && !is_pattern && (text.contains(['/', '\\']) || ends_in_extension) {
         return Shape::Path;
     }
     let symbols = text.chars().filter(|c| "(){}[]=<>:;|&$`'#\\/@!*%^~".contains(*c)).count();
@@ -321,7 +386,20 @@ mod tests {
     #[test]
     fn queries_are_bounded() {
         let refused = |text: &str| Query::parse(text, &Surroundings::default()).is_err();
-        assert!(refused("") && refused("?!") && refused(&"a ".repeat(300)) && refused(&"a".repeat(5000)));
-        assert!(refused(&"(a OR ".repeat(600)));
+        assert!(refused("") && refused("?!") && refused(&"-".repeat(5000)));
+        assert!(refused(&"(a OR ".repeat(30)));
+        assert!(Query::literal(&"a".repeat(5000), false).is_err() && Query::literal(&"a ".repeat(300), false).is_err());
+    }
+
+    #[test]
+    fn of_a_pasted_text_the_words_that_tell_most_are_looked_for() {
+        let trace =
+            |number: usize| format!("  at Object.handler{number} (src/a/b.js:{number}:7) && -x is:it /(/ OR \n");
+        let text: String = (0..500).map(trace).collect();
+        let query = Query::parse(&text, &Surroundings::default()).expect("a query");
+        assert!(query.thinned && query.needs.is_empty() && query.conditions.is_empty() && query.without.is_empty());
+        assert!(query.chunks.iter().map(Chunk::size).sum::<usize>() <= TERMS_CAP);
+        assert!(query.chunks.iter().any(|chunk| chunk.terms.contains(&"handler".to_string())));
+        assert!(query.sequence().is_empty());
     }
 }

@@ -18,6 +18,7 @@ use std::ops::Range;
 use super::filter::{Condition, FIELDS, Surroundings};
 use super::pattern::Pattern;
 use super::{Chunk, Node, chunk};
+use crate::analysis;
 use crate::error::{Error, ErrorKind, Result};
 
 /// How deep parentheses may be nested.
@@ -270,19 +271,18 @@ fn token(text: &str, at: usize) -> (What, usize) {
     if let Some(end) = regex_end(rest) {
         return (What::Regex(rest[1..end].replace("\\/", "/")), at + end + 1);
     }
-    let field = FIELDS.iter().chain(&["after", "before"]).find(|name| {
-        rest.strip_prefix(**name).and_then(|rest| rest.strip_prefix(':')).is_some_and(|value| {
-            value.starts_with(|c: char| !c.is_whitespace() && c != ':') && !value.starts_with("//")
-        })
-    });
+    let field = FIELDS
+        .iter()
+        .chain(&["after", "before"])
+        .find(|name| rest.strip_prefix(**name).and_then(|rest| rest.strip_prefix(':')).is_some_and(is_value));
     if let Some(name) = field {
         return field_token(text, at, name);
     }
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let word = &rest[..end];
     let what = match word {
-        "OR" | "||" => What::Or,
-        "AND" | "&&" => What::And,
+        "OR" => What::Or,
+        "AND" => What::And,
         "NOT" => What::Not,
         ")" => What::Close,
         word => match word.strip_suffix('*') {
@@ -293,6 +293,13 @@ fn token(text: &str, at: usize) -> (What, usize) {
         },
     };
     (what, at + end.max(1))
+}
+
+/// Whether what follows `field:` can be its value, as against the punctuation of a sentence, of code or of an address.
+fn is_value(text: &str) -> bool {
+    let is_quoted = text.strip_prefix('"').is_some_and(|inner| inner.contains('"'));
+    is_quoted
+        || text.starts_with(|c: char| analysis::is_word(c) || "/~.*_-@[{\\".contains(c)) && !text.starts_with("//")
 }
 
 /// A field with its value; a quoted value may hold blanks.
@@ -455,6 +462,8 @@ mod tests {
             ("{\"name\": \"x\", \"a b\": 1}", "name x a b 1"),
             ("x -", "x"),
             ("kind: Pod", "kind pod"),
+            ("streaming session:\", error)", "streaming session error"),
+            ("cd /srv/app && mix test || true", "cd srv+app mix test true"),
             ("🤖 done /x+/y", "🤖 done x+y"),
             ("é/a+b/", "e+a+b"),
         ] {

@@ -104,7 +104,9 @@ fn needs_of_segment(segment: &str, open_left: bool, open_right: bool) -> Vec<Nod
     }
     let text = parts.concat();
     let is_short = text.chars().count() < 2 && !text.chars().all(analysis::is_unspaced);
-    let (open_left, open_right) = if parts.len() > 1 { (true, true) } else { (open_left, open_right) };
+    // A small letter behind capitals cuts them elsewhere: `PRs` is p, rs.
+    let is_cut = parts.len() > 1 || open_right && segment.ends_with(char::is_uppercase);
+    let (open_left, open_right) = if is_cut { (true, true) } else { (open_left, open_right) };
     if text.is_empty() || is_short { Vec::new() } else { vec![Node::Part { text, open_left, open_right }] }
 }
 
@@ -186,6 +188,7 @@ mod tests {
             (" handleRequest(", "handle request"),
             ("検索語", "検索 索語"),
             ("a=1", ""),
+            ("those PR", "~those ~pr~"),
             ("let max_retries = 3;", "~let max retries 3"),
         ] {
             assert_eq!(show(&needs_of(text)), needs, "{text}");

@@ -10,9 +10,10 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 
+use crate::analysis::WHOLE_MARK;
 use crate::document::{Kind, Role};
 use crate::error::Result;
-use crate::index::{Factors, Found, Reader, Search, Sort, UnknownName};
+use crate::index::{Corrections, Factors, Found, Ranked, Reader, Search, Sort, UnknownName};
 use crate::query::{Filter, Query};
 use crate::snippet::{Marks, Snippet};
 use crate::untrusted::Untrusted;
@@ -20,6 +21,7 @@ use crate::untrusted::Untrusted;
 pub use context::Around;
 pub use page::Cursor;
 pub use suggest::{Suggestion, suggestions};
+pub use verify::as_text;
 use view::View;
 pub use view::session_info;
 pub(crate) use view::{Lookup, one_line_of, title_of};
@@ -62,6 +64,8 @@ pub struct Response {
     pub only_meta: bool,
     /// Words that are nowhere, and what was looked for instead.
     pub corrections: Vec<(String, String)>,
+    /// Whether nothing holds the identifier that was asked for as it is, only parts of it.
+    pub scattered: bool,
     /// Names in the filter that mean nothing.
     pub unknown: Vec<UnknownName>,
     /// Whether too many texts would have had to be read, so that there may be more hits.
@@ -156,7 +160,17 @@ pub struct Hit {
 /// Answers a search.
 pub fn search(reader: &Reader, request: &Request) -> Result<Response> {
     let plain = verify::plain_reading(reader, request)?;
-    let query = plain.as_ref().unwrap_or(&request.query);
+    let response = answer(reader, request, plain.as_ref().unwrap_or(&request.query))?;
+    if response.total_hits > 0 || plain.is_some() {
+        return Ok(response);
+    }
+    match verify::second_reading(reader, request)? {
+        Some(plain) => answer(reader, request, &plain),
+        None => Ok(response),
+    }
+}
+
+fn answer(reader: &Reader, request: &Request, query: &Query) -> Result<Response> {
     let corrections = reader.corrections(query)?;
     let aim = |strict| Search {
         query,
@@ -178,24 +192,36 @@ pub fn search(reader: &Reader, request: &Request) -> Result<Response> {
     let marks = Marks::new(query, &corrections);
     let show = |group: &Group| View::new(reader, request, &marks).session_hits(&ranked, group);
     let sessions = page.groups.par_iter().with_max_len(1).map(show).collect::<Result<Vec<_>>>()?;
-    let corrected =
-        corrections.iter().filter_map(|(word, meant)| Some((word.to_string(), meant.first()?.term.clone())));
+    let shown = |term: &str| term.trim_start_matches(WHOLE_MARK).to_string();
+    let corrected = corrections.iter().filter_map(|(word, meant)| Some((shown(word), shown(&meant.first()?.term))));
     Ok(Response {
         sessions,
         total_hits: ranked.hits().len(),
         total_sessions: ranked.sessions,
         only_meta: ranked.only_meta,
         corrections: corrected.collect(),
-        unknown: reader.unknown_names(&all_conditions(request))?,
+        unknown: reader.unknown_names(&all_conditions(request, query))?,
+        scattered: is_scattered(&ranked, query, &corrections),
         incomplete,
         next: page.next,
         skipped: page.skipped,
     })
 }
 
+/// Whether the query is one identifier that nothing holds as it is, only parts of it.
+fn is_scattered(ranked: &Ranked, query: &Query, corrections: &Corrections) -> bool {
+    let [chunk] = query.chunks.as_slice() else { return false };
+    let is_whole = |hit: &Found| ranked.factors(hit).is_some_and(|found| found.verbatim > 1.0);
+    let is_compound = !chunk.quoted && !chunk.wholes.is_empty() && chunk.terms.len() > 1;
+    is_compound
+        && corrections.is_empty()
+        && !ranked.hits().is_empty()
+        && !ranked.hits()[..ranked.in_order()].iter().any(is_whole)
+}
+
 /// The conditions of the filter and of the query.
-fn all_conditions(request: &Request) -> Filter {
-    let conditions = request.filter.conditions.iter().chain(&request.query.conditions).cloned().collect();
+fn all_conditions(request: &Request, query: &Query) -> Filter {
+    let conditions = request.filter.conditions.iter().chain(&query.conditions).cloned().collect();
     Filter { conditions, ..Filter::default() }
 }
 

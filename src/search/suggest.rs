@@ -58,7 +58,8 @@ fn count(reader: &Reader, query: &Query, filter: &Filter) -> Result<usize> {
 
 /// The request with each sort of condition left out in turn, and with all of them left out.
 fn with_fewer_conditions(request: &Request) -> Vec<(String, Query, Filter)> {
-    let mut fields: Vec<&str> = all_conditions(request).conditions.iter().map(Condition::field).collect();
+    let mut fields: Vec<&str> =
+        all_conditions(request, &request.query).conditions.iter().map(Condition::field).collect();
     fields.sort_unstable();
     fields.dedup();
     let without = |left_out: &dyn Fn(&Condition) -> bool| {

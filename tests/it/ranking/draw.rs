@@ -36,7 +36,7 @@ type Drawn = Option<(String, Vec<usize>)>;
 /// Draws from one text.
 type Draw = fn(&mut Drawer<'_>, usize) -> Drawn;
 
-const CLASSES: [(&str, Draw); 12] = [
+const CLASSES: [(&str, Draw); 16] = [
     ("keyword", keyword),
     ("typo", typo),
     ("natural words", natural),
@@ -49,6 +49,10 @@ const CLASSES: [(&str, Draw); 12] = [
     ("phrase", phrase),
     ("code", code),
     ("cjk", cjk),
+    ("half identifier", half_identifier),
+    ("other form", other_form),
+    ("short hash", short_hash),
+    ("pasted", pasted),
 ];
 
 /// Draws queries of all classes.
@@ -354,4 +358,53 @@ fn cjk(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
     let query: String = run[from..from + count].iter().collect();
     let right = drawer.literally(&query);
     Some((query, right))
+}
+
+/// A name that one has only begun to type.
+fn half_identifier(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
+    let name = name(drawer, at, 2)?;
+    let end = drawer.rng.range(name.len() * 2 / 3, name.len()).max(6);
+    let query = &name[..end];
+    let right = drawer.holding(|text| text.folded.contains(&query.to_lowercase()));
+    Some((query.to_string(), right))
+}
+
+/// Words, one of them in the plural or in the past.
+fn other_form(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
+    let count = drawer.rng.range(2, 4);
+    let mut words = drawer.telling(at, count)?;
+    let right = drawer.with_words(&words);
+    let word = words.iter_mut().find(|word| word.len() > 4 && !word.ends_with(['s', 'y', 'd', 'g', 'x']))?;
+    *word = match drawer.rng.below(2) {
+        0 => format!("{word}s"),
+        _ => format!("{}ed", word.trim_end_matches('e')),
+    };
+    let is_new = !drawer.spread.contains_key(word.as_str());
+    is_new.then(|| (words.join(" "), right))
+}
+
+/// The first seven digits of a hash that is longer.
+fn short_hash(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
+    let document = drawer.texts[at].document;
+    let is_hash = |word: &&str| {
+        (8..=40).contains(&word.len())
+            && word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+            && [u8::is_ascii_digit, u8::is_ascii_alphabetic].iter().all(|has| word.as_bytes()[..7].iter().any(has))
+    };
+    let hashes: Vec<&str> = document.text.split(|c: char| !c.is_alphanumeric()).filter(is_hash).collect();
+    let query = &hashes.get(drawer.rng.below(hashes.len()))?[..7];
+    Some((query.to_string(), drawer.literally(query)))
+}
+
+/// Some lines as they stand, whatever is in them.
+fn pasted(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
+    let lines: Vec<&str> = drawer.texts[at].document.text.lines().collect();
+    let count = drawer.rng.range(3, 12);
+    if lines.len() < count {
+        return None;
+    }
+    let from = drawer.rng.below(lines.len() - count + 1);
+    let query = lines[from..from + count].join("\n");
+    let is_text = query.len() > 60 && query.len() < 2000 && query.chars().filter(|c| c.is_alphabetic()).count() > 40;
+    is_text.then(|| (query.clone(), drawer.literally(&query)))
 }

@@ -84,7 +84,9 @@ fn report(shown: &mut String, title: &str, reader: &Reader, all: &[Wanted]) {
     }
     for (wanted, place) in classes.values().flatten().filter(|(_, place)| place.session != Some(1)) {
         let rank = place.session.map_or("none".to_string(), |rank| rank.to_string());
-        writeln!(shown, "  {rank:>4}  {}: {}", wanted.class, wanted.query).expect("written");
+        let query = wanted.query.split_whitespace().collect::<Vec<_>>().join(" ");
+        writeln!(shown, "  {rank:>4}  {}: {}", wanted.class, query.chars().take(90).collect::<String>())
+            .expect("written");
     }
 }
 
