@@ -25,6 +25,8 @@ const LONG_HASH: usize = 64;
 const OTHER_FORM: f32 = 0.5;
 /// In a longer query, each word says less.
 const FORMS_CAP: usize = 12;
+/// A word in more documents is found often enough as it is.
+const FORMS_OF: u64 = 2000;
 /// How many pairs of characters may be looked for in place of one character.
 const PAIRS: usize = 64;
 /// No script without blanks begins before this character.
@@ -156,7 +158,8 @@ impl Reader {
     fn find_forms(&self, query: &Query, found: &mut Corrections) -> tantivy::Result<()> {
         for chunk in query.chunks.iter().filter(|chunk| !chunk.quoted) {
             let [word] = chunk.terms.as_slice() else { continue };
-            if found.meant.contains_key(word) || found.forms.contains_key(word) {
+            let is_done = found.meant.contains_key(word) || found.forms.contains_key(word);
+            if is_done || self.frequency(word)? > FORMS_OF {
                 continue;
             }
             let mut known = BTreeMap::new();

@@ -292,9 +292,15 @@ impl Reader {
         let mut held = vec![0.0; addresses.len()];
         let (mut whole, mut seen) = (0.0, HashSet::new());
         for chunk in scored_chunks(search.query) {
-            let as_one = self.held(&chunk.wholes, search.corrections, addresses)?;
+            let mut as_one = None;
             for text in chunk.terms.iter().filter(|text| seen.insert(text.as_str())) {
                 let by_itself = self.held(std::slice::from_ref(text), search.corrections, addresses)?;
+                // A plain word that is known as such is hardly ever part of an identifier only.
+                let wholes = if chunk.terms.len() == 1 && by_itself.rarity.is_some() { &[][..] } else { &chunk.wholes };
+                let as_one = match &mut as_one {
+                    Some(known) => known,
+                    None => as_one.insert(self.held(wholes, search.corrections, addresses)?),
+                };
                 let Some(weight) = by_itself.rarity.or(as_one.rarity) else { continue };
                 whole += weight;
                 let shares = by_itself.shares.iter().zip(&as_one.shares).map(|(one, other)| one.max(*other));
