@@ -47,7 +47,7 @@ pub(super) fn cut(ranked: &mut Ranked, request: &Request) -> Page {
 fn flat(ranked: &Ranked, request: &Request) -> Page {
     let keys: Vec<u64> = ranked.hits().iter().map(|hit| hit.group).collect();
     let start = begin(&keys, request.after);
-    let shown = &ranked.hits()[start..(start + request.limit).min(keys.len())];
+    let shown = &ranked.hits()[start..start.saturating_add(request.limit).min(keys.len())];
     let groups = shown.iter().map(|hit| Group { hits: vec![*hit], total: 1 }).collect();
     Page { groups, next: next(&keys, start + shown.len()), skipped: start }
 }
@@ -65,7 +65,7 @@ fn by_session(ranked: &mut Ranked, request: &Request) -> Page {
         .filter(|session| seen.insert(*session))
         .collect();
     let start = begin(&keys, request.after);
-    let shown = &keys[start..(start + request.limit).min(keys.len())];
+    let shown = &keys[start..start.saturating_add(request.limit).min(keys.len())];
     let places: ByPrint<usize> = shown.iter().enumerate().map(|(place, key)| (*key, place)).collect();
     let mut groups: Vec<Group> = shown.iter().map(|_| Group { hits: Vec::new(), total: 0 }).collect();
     for (rank, hit) in ranked.hits().iter().enumerate() {

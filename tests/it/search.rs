@@ -375,6 +375,42 @@ fn lists_for_other_programs() {
     assert_eq!(one.stdout.lines().count(), 2, "one hit of each session");
 }
 
+/// A list that is cut without a word is a wrong one; people see how many more there are, programs do not.
+#[test]
+fn lists_for_other_programs_are_whole() {
+    let env = Env::new();
+    for number in 0..23 {
+        let id = format!("cccc0000-0000-4000-8000-{number:012}");
+        let line = |part: u32, agent: bool| {
+            let uuid = format!("dddd{part:04}-0000-4000-8000-{number:012}");
+            let mut line = json!({"type": "user", "uuid": uuid, "sessionId": id, "message": person("wagtail")});
+            if agent {
+                line["agentId"] = json!(format!("a{part}"));
+                line["isSidechain"] = json!(true);
+            }
+            format!("{line}\n")
+        };
+        env.write(format!("-p/{id}.jsonl"), (0..4).map(|part| line(part, false)).collect::<String>());
+        env.write(format!("-p/{id}/subagents/agent-a9.jsonl"), line(9, true));
+    }
+    env.index();
+    let lines = |args: &[&str]| {
+        let ran = env.run(&[&["search", "--no-refresh", "wagtail"], args].concat());
+        ran.stdout.lines().count()
+    };
+    for (args, expected) in [
+        (&["-l"][..], 23),
+        (&["-c"], 23),
+        (&["--paths"], 46),
+        (&["-l", "--messages"], 23),
+        (&["-l", "-n", "7"], 7),
+        (&["-c", "-n", "7"], 7),
+        (&["--paths", "-n", "7"], 14),
+    ] {
+        assert_eq!(lines(args), expected, "{args:?}");
+    }
+}
+
 #[test]
 fn order_by_time() {
     let env = world();

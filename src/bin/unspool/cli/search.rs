@@ -46,7 +46,7 @@ pub(crate) struct SearchArgs {
 
     /// Show the best N sessions, or with --messages the best N messages
     ///
-    /// 10, unless the configuration says otherwise.
+    /// 10, unless the configuration says otherwise; -l, -c and --paths list all of them.
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
 
@@ -97,15 +97,15 @@ struct ShownArgs {
     #[arg(long, short = 'C', value_name = "N")]
     context: Option<usize>,
 
-    /// Only the ids of sessions with hits
+    /// Only the ids of sessions with hits, all of them unless -n says otherwise
     #[arg(long, short = 'l', conflicts_with_all = ["count", "paths"])]
     list: bool,
 
-    /// Only the number of hits in each session
+    /// Only the number of hits in each session, of all sessions unless -n says otherwise
     #[arg(long, short = 'c', conflicts_with = "paths")]
     count: bool,
 
-    /// Only the transcripts that hold hits
+    /// Only the transcripts that hold hits, all of them unless -n says otherwise
     #[arg(long)]
     paths: bool,
 
@@ -128,6 +128,14 @@ struct ShownArgs {
     /// One JSON object a line: the hits, then a summary (`unspool schema` describes them)
     #[arg(long, conflicts_with_all = ["list", "count", "paths"])]
     json: bool,
+}
+
+impl ShownArgs {
+    /// What is listed instead of hits.
+    fn listing(&self) -> Option<Listing> {
+        let wanted = [(self.list, Listing::Ids), (self.count, Listing::Counts), (self.paths, Listing::Paths)];
+        wanted.into_iter().find(|(wanted, _)| *wanted).map(|(_, listing)| listing)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -165,10 +173,7 @@ fn show(config: &Config, args: &SearchArgs, response: &Response, elapsed_ms: f64
     if response.total_hits == 0 {
         return Ok(());
     }
-    let listing =
-        [(args.shown.list, Listing::Ids), (args.shown.count, Listing::Counts), (args.shown.paths, Listing::Paths)];
-    let listing = listing.into_iter().find(|(wanted, _)| *wanted).map(|(_, listing)| listing);
-    if let Some(listing) = listing {
+    if let Some(listing) = args.shown.listing() {
         let end = if args.shown.null { 0 } else { b'\n' };
         let mut list = Vec::new();
         hits::sessions(&mut list, response, listing, end)?;
@@ -225,7 +230,14 @@ fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
         })?),
         None => None,
     };
-    let lists_sessions = (args.shown.list || args.shown.count) && !args.shown.json;
+    // What another program reads is whole, unless it says how much it wants.
+    let listing = args.shown.listing();
+    let (limit, per_session) = match listing {
+        None => (config.limit, PER_SESSION),
+        Some(Listing::Paths) => (usize::MAX, usize::MAX),
+        // A session that is only listed needs no more than one.
+        Some(Listing::Ids | Listing::Counts) => (usize::MAX, 1),
+    };
     let by_time = matches!(args.sort, Order::Newest | Order::Oldest) || !query.has_words();
     Ok(Request {
         sort: match args.sort {
@@ -235,10 +247,9 @@ fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
         },
         query,
         filter,
-        limit: args.limit.unwrap_or(config.limit).clamp(1, LIMIT_CAP),
-        // A session that is only listed needs no more than one.
-        per_session: if lists_sessions { 1 } else { args.max_count.unwrap_or(PER_SESSION).clamp(1, LIMIT_CAP) },
-        flat: args.messages,
+        limit: args.limit.map_or(limit, |limit| limit.clamp(1, LIMIT_CAP)),
+        per_session: args.max_count.map_or(per_session, |count| count.clamp(1, LIMIT_CAP)),
+        flat: args.messages && listing.is_none(),
         around: around(&args.shown),
         after,
         now: config::now(),
