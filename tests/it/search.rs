@@ -196,6 +196,40 @@ fn a_line_that_begins_with_a_dash_is_text() {
     assert_eq!(found(&env, &["- kestrel tile"]), found(&env, &["kestrel tile"]));
 }
 
+/// `--help` shows `-not` and `-tool:Bash`: typed in a shell, they are words of their own and no options.
+#[test]
+fn words_with_a_dash_need_no_quotes() {
+    let env = world();
+    for (args, quoted) in [
+        (&["kestrel", "-wings", "-role:human"][..], "kestrel -wings -role:human"),
+        (&["kestrel", "-is:agent"], "kestrel -is:agent"),
+        (&["-wings", "kestrel"], "-wings kestrel"),
+        (&["rm", "-rf", "build"], "rm -rf build"),
+        (&["kestrel", "--force"], "kestrel --force"),
+    ] {
+        assert_eq!(found(&env, args), found(&env, &[quoted]), "{args:?}");
+    }
+    assert_eq!(found(&env, &["rm", "-rf", "build"]), "a3");
+    // Behind -- everything is text.
+    assert_eq!(found(&env, &["--", "-rf"]), "a3");
+    assert_eq!(found(&env, &["--", "-F", "-wings"]), "a5");
+    assert_eq!(found(&env, &["kestrel", "-role:human", "-role:assistant", "--", "-rf"]), "a3 a4 a7 a20");
+    assert_eq!(found(&env, &["-F", "-rf", "--", "build"]), "a3");
+    assert_eq!(found(&env, &["-F", "-rf build"]), "a3");
+    for (args, hint) in [
+        (&["file", "not", "found"][..], "unspool search file not found"),
+        (&["index", "out", "of", "bounds"], "unspool search index out of bounds"),
+        (&["show", "me", "the", "retry"], "unspool search show me the retry"),
+        (&["config", "it's", "broken"], "unspool search config 'it'\\''s' broken"),
+    ] {
+        let ran = env.run(args);
+        let last = format!("unspool: hint: to search for these words: {hint}\n");
+        assert!(ran.code == 2 && ran.stderr.ends_with(&last), "{args:?}: {}", ran.stderr);
+    }
+    let ran = env.run(&["search", "kestrel", "--jsn"]);
+    assert!(ran.code == 2 && ran.stderr.contains("'--json'"), "{}", ran.stderr);
+}
+
 #[test]
 fn filters_narrow_down_exactly() {
     let env = world();
@@ -258,7 +292,7 @@ fn the_query_language_says_what_it_says() {
         // A slip of the finger.
         ("kestrle wings -loop", "a2 a3 a4 a5 a6 a7 a20 b1 b2"),
     ] {
-        assert_eq!(found(&env, &["--", query]), expected, "{query}");
+        assert_eq!(found(&env, &[query]), expected, "{query}");
     }
     assert_eq!(found(&env, &["-F", "--", "E0603]: fun"]), "a4");
     assert_eq!(found(&env, &["-F", "--", "estre"]), "a1 a2 a3 a4 a5 a6 a7 a20 b1 b2", "inside a word");
@@ -276,7 +310,7 @@ fn what_cannot_be_meant_is_pointed_at() {
     let ran = env.run(&["search", "a \u{1b}[31m role:x"]);
     assert!(ran.code == 2 && !ran.stderr.contains('\u{1b}'), "{:?}", ran.stderr);
     for query in ["x /(/", "x role:robot", "-x", "/.*/", &"(a OR ".repeat(500), &"\"".repeat(5000)] {
-        let ran = env.run(&["search", "--", query]);
+        let ran = env.run(&["search", query]);
         assert_eq!(ran.code, 2, "{query}: {}", ran.stderr);
     }
 }

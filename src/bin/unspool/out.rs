@@ -133,13 +133,14 @@ pub(crate) fn is_terminal() -> bool {
 }
 
 /// Prints what clap has to say: help as it is, a complaint without what a terminal would obey, as it repeats what was
-/// typed, or pasted.
-pub(crate) fn usage(error: &clap::Error) -> anyhow::Result<u8> {
+/// typed, or pasted, and what else may have been meant.
+pub(crate) fn usage(error: &clap::Error, hint: Option<&str>) -> anyhow::Result<u8> {
     if !error.use_stderr() {
         error.print().or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
         return Ok(OK);
     }
     let _ = write!(io::stderr().lock(), "{}", for_terminal(&error.render().to_string()));
+    hint.into_iter().for_each(note);
     Ok(FAILED)
 }
 

@@ -155,7 +155,7 @@ impl Plan {
 }
 
 /// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./~:@%+=,".contains(c);
     if !word.is_empty() && !word.starts_with('~') && word.chars().all(is_plain) {
         word.to_string()

@@ -12,6 +12,7 @@ use unspool::search::{Cursor, Request, Response, Suggestion, search, suggestions
 
 use super::filter::FilterArgs;
 use super::refresh;
+use super::words::joined;
 use crate::config::{self, Config};
 use crate::out;
 
@@ -33,8 +34,12 @@ pub(crate) struct SearchArgs {
     /// What to look for
     ///
     /// May be left out where a filter says it: the newest come first.
-    #[arg(value_name = "QUERY", required_unless_present_any = FilterArgs::NAMES)]
+    #[arg(value_name = "QUERY", required_unless_present_any = FilterArgs::NAMES.into_iter().chain(["text"]))]
     query: Vec<String>,
+
+    /// Words in which nothing is an operator: `unspool search -- -rf`
+    #[arg(last = true, value_name = "TEXT")]
+    text: Vec<String>,
 
     /// Take the query as plain text, to be found letter by letter
     #[arg(long, short = 'F')]
@@ -79,6 +84,32 @@ pub(crate) struct SearchArgs {
 
     #[command(flatten)]
     shown: ShownArgs,
+}
+
+impl SearchArgs {
+    /// The words of the query, as they were typed.
+    pub(super) fn words(&self) -> String {
+        joined(&self.query)
+    }
+
+    fn query(&self, config: &Config) -> anyhow::Result<Query> {
+        let text = joined(&self.text);
+        Ok(match (self.query.is_empty(), self.text.is_empty()) {
+            (true, true) => Query::everything(),
+            _ if self.fixed_strings => {
+                let all = [self.query.as_slice(), &self.text].concat();
+                Query::literal(&joined(&all), self.ignore_case)?
+            }
+            (true, false) => Query::plain(&text)?,
+            (false, true) => Query::parse(&self.words(), &config.surroundings())?,
+            (false, false) => {
+                let mut query = Query::parse(&self.words(), &config.surroundings())?;
+                query.chunks.extend(Query::plain(&text)?.chunks);
+                query.text = format!("{} {text}", query.text);
+                query
+            }
+        })
+    }
 }
 
 /// How hits are shown.
@@ -216,12 +247,7 @@ fn notes(request: &Request, response: &Response, instead: &[Suggestion]) {
 }
 
 fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
-    let text = args.query.join(" ");
-    let query = match args.fixed_strings {
-        _ if args.query.is_empty() => Query::everything(),
-        true => Query::literal(&text, args.ignore_case)?,
-        false => Query::parse(&text, &config.surroundings())?,
-    };
+    let query = args.query(config)?;
     let mut filter = args.filter.filter(config)?;
     filter.meta = args.meta;
     let after: Option<Cursor> = match &args.cursor {
