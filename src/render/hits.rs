@@ -166,8 +166,15 @@ pub fn plain(out: &mut dyn Write, response: &Response) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes one line for each session: its id, or the paths of its files, or the number of its hits.
-pub fn sessions(out: &mut dyn Write, response: &Response, what: Listing, end: u8) -> io::Result<()> {
+/// Writes one line for each session: its id, or the paths of its files, or the number of its hits. Paths are given byte
+/// by byte for a program, and made safe for a terminal.
+pub fn sessions(
+    out: &mut dyn Write,
+    response: &Response,
+    what: Listing,
+    end: u8,
+    for_people: bool,
+) -> io::Result<()> {
     let mut paths = std::collections::BTreeSet::new();
     for SessionHits { session, hits, total } in &response.sessions {
         match what {
@@ -175,7 +182,10 @@ pub fn sessions(out: &mut dyn Write, response: &Response, what: Listing, end: u8
             Listing::Counts => write!(out, "{}\t{total}", session.id.line())?,
             Listing::Paths => {
                 for hit in hits.iter().filter(|hit| !hit.gone && paths.insert(hit.path.clone())) {
-                    write_path(out, &hit.path)?;
+                    match for_people {
+                        true => write!(out, "{}", Untrusted::path(&hit.path).line())?,
+                        false => write_path(out, &hit.path)?,
+                    }
                     out.write_all(&[end])?;
                 }
                 continue;

@@ -445,6 +445,20 @@ fn lists_for_other_programs_are_whole() {
     }
 }
 
+/// A folder may be called anything; a terminal must not obey it, and a program must be able to open it.
+#[test]
+fn paths_are_exact_for_programs_and_harmless_on_a_terminal() {
+    let env = Env::new();
+    let line = json!({"type": "user", "uuid": uuid(A, 1), "sessionId": A, "message": person("wagtail")});
+    let path = env.write(format!("-p\u{1b}[31m/{A}.jsonl"), format!("{line}\n"));
+    let path = path.to_str().expect("UTF-8");
+    env.index();
+    assert_eq!(env.run(&["search", "--paths", "wagtail"]).stdout, format!("{path}\n"));
+    let Some(shown) = env.on_terminal(&["search", "--paths", "wagtail"]) else { return };
+    assert!(shown.contains(A) && !shown.contains('\u{1b}'), "{shown:?}");
+    assert_eq!(env.on_terminal(&["search", "--paths", "-0", "wagtail"]), Some(format!("{path}\0")));
+}
+
 #[test]
 fn order_by_time() {
     let env = world();

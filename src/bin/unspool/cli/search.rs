@@ -207,7 +207,7 @@ fn show(config: &Config, args: &SearchArgs, response: &Response, elapsed_ms: f64
     if let Some(listing) = args.shown.listing() {
         let end = if args.shown.null { 0 } else { b'\n' };
         let mut list = Vec::new();
-        hits::sessions(&mut list, response, listing, end)?;
+        hits::sessions(&mut list, response, listing, end, out::is_terminal() && !args.shown.null)?;
         return out::write_all(&list);
     }
     let extras = Extras { explain: args.shown.explain, elapsed_ms };
