@@ -336,22 +336,110 @@ fn nothing_found_suggests_what_gives_hits() {
     }
 }
 
-#[test]
-fn context_follows_the_conversation() {
-    let env = world();
-    let ran = env.run(&["search", "--no-refresh", "--json", "-C", "2", "\"function public\""]);
-    let hit = &json_of(&ran)[0];
+/// The numbers of the lines before and after the best hit.
+fn near(env: &Env, args: &[&str]) -> (Vec<u64>, Vec<u64>) {
+    let ran = env.run(&[&["search", "--no-refresh", "--json"], args].concat());
+    let hit = json_of(&ran).into_iter().next().expect("a hit");
     let ids = |side: &str| -> Vec<u64> {
-        let near = hit[side].as_array().expect("a list").iter();
+        let near = hit[side].as_array().into_iter().flatten();
         near.map(|one| u64::from_str_radix(&one["uuid"].as_str().expect("an id")[9..13], 16).expect("a number"))
             .collect()
     };
-    // The abandoned branch (5) is not part of it, and a result comes with its call.
-    assert_eq!((ids("before"), ids("after")), (vec![3], vec![7]));
-    assert_eq!(hit["before"][0]["result"], "error[E0603]: function `kestrel` is private");
+    (ids("before"), ids("after"))
+}
+
+#[test]
+fn context_follows_the_conversation() {
+    let env = world();
+    // The abandoned branch (5) is not part of it, and a result comes with its call, both as one message.
+    for (query, count, expected) in [
+        ("\"function public\"", "1", (vec![3], vec![7])),
+        ("\"function public\"", "2", (vec![2, 3], vec![7, 9])),
+        ("\"function public\"", "9", (vec![1, 2, 3], vec![7, 9])),
+        ("\"tests pass now\"", "2", (vec![6, 7], vec![])),
+        ("\"never backs off\"", "3", (vec![], vec![2, 3, 6])),
+        // A call and a result that are hits themselves.
+        ("\"cargo test kestrel\"", "1", (vec![2], vec![4])),
+        ("\"file has been updated\"", "1", (vec![7], vec![9])),
+    ] {
+        assert_eq!(near(&env, &["-C", count, query]), expected, "-C {count} {query}");
+    }
+    let ran = env.run(&["search", "--no-refresh", "--json", "-C", "2", "\"function public\""]);
+    let hit = &json_of(&ran)[0];
+    assert_eq!(hit["before"][1]["result"], "error[E0603]: function `kestrel` is private");
     assert_eq!(hit["after"][0]["result"], "The file has been updated");
     let ran = env.run(&["search", "--no-refresh", "-B", "1", "tests pass now"]);
     assert!(ran.stdout.contains("The file has been updated"), "{}", ran.stdout);
+}
+
+/// Several calls at once: each is followed by the next one and by its own result, where the conversation ends.
+#[test]
+fn context_goes_on_behind_calls_that_were_made_at_once() {
+    let env = Env::new();
+    let said = |number, parent, message| {
+        let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
+        Said { session: A, number, parent, at, cwd, branch, agent: None, message }.line()
+    };
+    let lines = [
+        said(1, 0, person("count the herons")),
+        said(2, 1, call("Bash", "t1", json!({"command": "count first"}))),
+        said(3, 2, call("Bash", "t2", json!({"command": "count second"}))),
+        said(4, 2, result("t1", "seventeen", false)),
+        said(5, 3, result("t2", "twenty", false)),
+        said(6, 5, claude("claude-opus-4", "altogether a flock")),
+    ];
+    env.write(format!("-p/{A}.jsonl"), lines.concat());
+    env.index();
+    for (query, expected) in [
+        ("herons", (vec![], vec![2, 3, 6])),
+        ("flock", (vec![1, 2, 3], vec![])),
+        ("\"seventeen\"", (vec![1, 2], vec![3, 6])),
+    ] {
+        assert_eq!(near(&env, &["-C", "3", query]), expected, "{query}");
+    }
+}
+
+/// What subagents say stands in their parent's file without a parent of its own, often between that of others.
+#[test]
+fn context_of_what_a_subagent_reported() {
+    let env = Env::new();
+    let said = |number: u32, agent: &str, message: Value| {
+        let kind = if message["role"] == "assistant" { "assistant" } else { "user" };
+        let inner = json!({"type": kind, "uuid": uuid(A, number), "timestamp": "2026-10-01T10:00:00.000Z", "message": message});
+        let line = json!({
+            "type": "progress", "uuid": uuid(A, number + 100), "parentUuid": uuid(A, number + 99), "sessionId": A,
+            "timestamp": "2026-10-01T10:00:00.000Z", "cwd": "/home/u/x",
+            "data": {"type": "agent_progress", "agentId": agent, "message": inner},
+        });
+        format!("{line}\n")
+    };
+    let lines = [
+        said(1, "a1", claude("claude-haiku-4", "look for the heron")),
+        said(2, "a1", call("Bash", "t1", json!({"command": "grep reeds"}))),
+        said(3, "a2", claude("claude-haiku-4", "another agent altogether")),
+        said(4, "a1", result("t1", "standing in the reeds", false)),
+        said(5, "a1", claude("claude-haiku-4", "found the bittern")),
+        said(6, "a2", claude("claude-haiku-4", "and on with it")),
+        said(7, "a1", claude("claude-haiku-4", "that is all")),
+    ];
+    env.write(format!("-p/{A}.jsonl"), lines.concat());
+    env.index();
+    assert_eq!(near(&env, &["-C", "1", "bittern"]), (vec![2], vec![7]));
+    assert_eq!(near(&env, &["-C", "5", "bittern"]), (vec![1, 2], vec![7]));
+}
+
+/// Two lines that name each other as their parent.
+#[test]
+fn in_a_circle_of_parents_nothing_is_shown_twice() {
+    let env = Env::new();
+    let said = |number, parent, text| {
+        let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
+        Said { session: A, number, parent, at, cwd, branch, agent: None, message: person(text) }.line()
+    };
+    env.write(format!("-p/{A}.jsonl"), said(1, 2, "the heron") + &said(2, 1, "the bittern"));
+    env.index();
+    assert_eq!(near(&env, &["-C", "4", "bittern"]), (vec![1], vec![]));
+    assert_eq!(near(&env, &["-C", "4", "heron"]), (vec![2], vec![]));
 }
 
 #[test]
@@ -417,7 +505,8 @@ fn lists_for_other_programs_are_whole() {
         let id = format!("cccc0000-0000-4000-8000-{number:012}");
         let line = |part: u32, agent: bool| {
             let uuid = format!("dddd{part:04}-0000-4000-8000-{number:012}");
-            let mut line = json!({"type": "user", "uuid": uuid, "sessionId": id, "message": person("wagtail")});
+            let said = person(if agent { "a wagtail as the agent saw it" } else { "wagtail" });
+            let mut line = json!({"type": "user", "uuid": uuid, "sessionId": id, "message": said});
             if agent {
                 line["agentId"] = json!(format!("a{part}"));
                 line["isSidechain"] = json!(true);
