@@ -60,7 +60,7 @@ impl Screen {
         let some = if response.incomplete { "at least " } else { "" };
         let mut facts = vec![format!("{some}{hits} in {sessions} ({:.0} ms)", extras.elapsed_ms)];
         facts.extend(response.next.map(|cursor| format!("next page: --cursor {cursor}")));
-        let first = response.sessions.first().filter(|first| !first.session.gone && !first.session.history_only);
+        let first = response.sessions.first().filter(|first| first.session.can_be_resumed());
         facts.extend(first.map(|first| format!("unspool resume {}", short(&first.session.id))));
         wrapped(&facts, self.width).iter().try_for_each(|line| writeln!(out, "{DIM}{line}{DIM:#}"))
     }
@@ -72,6 +72,8 @@ impl Screen {
             facts.push("only its prompts are left".to_string());
         } else if session.gone {
             facts.push("transcript deleted".to_string());
+        } else if session.agents_only {
+            facts.push("subagents only".to_string());
         }
         let facts = fitted(names, facts, self.width.saturating_sub(LEAST_TITLE + 2));
         let title = if session.title.is_empty() { "(untitled)".to_string() } else { session.title.line() };

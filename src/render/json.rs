@@ -208,8 +208,7 @@ fn hit_line(session: &SessionHits, index: usize) -> HitLine<'_> {
         }),
         before: hit.before.iter().map(near_part).collect(),
         after: hit.after.iter().map(near_part).collect(),
-        resume: (!session.session.gone && !session.session.history_only)
-            .then(|| format!("unspool resume {}", session.session.id.raw())),
+        resume: session.session.can_be_resumed().then(|| format!("unspool resume {}", session.session.id.raw())),
     }
 }
 

@@ -548,6 +548,34 @@ fn paths_are_exact_for_programs_and_harmless_on_a_terminal() {
     assert_eq!(env.on_terminal(&["search", "--paths", "-0", "wagtail"]), Some(format!("{path}\0")));
 }
 
+/// A subagent's transcript without the session that sent it: nothing was deleted, and nothing can be resumed.
+#[test]
+fn a_session_of_which_only_subagents_are_known() {
+    let env = Env::new();
+    let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
+    let message = claude("claude-haiku-4", "a wagtail");
+    let said = Said { session: A, number: 1, parent: 0, at, cwd, branch, agent: Some(AGENT), message };
+    let path = env.write(format!("-home-u-x/{A}/subagents/agent-{AGENT}.jsonl"), said.line());
+    env.index();
+    let shown = || env.run(&["search", "-C", "1", "wagtail"]).stdout + &env.run(&["sessions", "--tree"]).stdout;
+    let hit = env.hits("wagtail").pop().expect("a hit");
+    assert_eq!((&hit["source_missing"], &hit["resume"]), (&json!(false), &Value::Null));
+    assert!(!shown().contains("deleted") && shown().matches("subagents only").count() == 2, "{}", shown());
+    let ran = env.run(&["resume", A]);
+    assert!(ran.code == 1 && ran.stderr.contains("only subagents are known"), "{}", ran.stderr);
+    said_alone(&env, "something else stays");
+    std::fs::remove_file(path).expect("removed");
+    env.index();
+    assert_eq!(env.hits("wagtail").pop().expect("a hit")["source_missing"], true);
+    assert!(shown().contains("transcript deleted"), "{}", shown());
+}
+
+/// A session with one message, in a file of its own.
+fn said_alone(env: &Env, text: &str) {
+    let line = json!({"type": "user", "uuid": uuid(B, 1), "sessionId": B, "message": person(text)});
+    env.write(format!("-home-u-x/{B}.jsonl"), format!("{line}\n"));
+}
+
 #[test]
 fn order_by_time() {
     let env = world();

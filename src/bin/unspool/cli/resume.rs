@@ -70,6 +70,10 @@ fn plan(session: &Session, fork: bool) -> Result<Plan, Error> {
     if session.history_only {
         return Err(impossible(format!("of session {id} only its prompts are left; it cannot be resumed")).hint(keep));
     }
+    if session.agents_only && !session.gone {
+        let what = format!("of session {id} only subagents are known, not its own transcript; it cannot be resumed");
+        return Err(impossible(what).hint(keep));
+    }
     if session.gone || !matches!(session.path.try_exists(), Ok(true)) {
         let what = format!("Claude Code has deleted the transcript of session {id}; it cannot be resumed");
         return Err(impossible(what).hint(keep));
