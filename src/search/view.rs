@@ -187,7 +187,7 @@ pub(crate) fn title_of(reader: &Reader, session: &str, file: &Card) -> Result<St
     Ok(by_leaf.or_else(|| file.stand_in.clone()).unwrap_or_default())
 }
 
+/// A title as a whole, on one line and rid of secrets; who shows it cuts it.
 pub(crate) fn one_line_of(text: &str) -> Untrusted {
-    let text = redact(text);
-    Untrusted::new(text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(120).collect::<String>())
+    Untrusted::new(redact(text).split_whitespace().collect::<Vec<_>>().join(" "))
 }

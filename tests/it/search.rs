@@ -576,6 +576,21 @@ fn said_alone(env: &Env, text: &str) {
     env.write(format!("-home-u-x/{B}.jsonl"), format!("{line}\n"));
 }
 
+/// Programs get a title as it is; people see where it was cut.
+#[test]
+fn titles_are_whole_for_programs() {
+    let env = Env::new();
+    let prompt = format!("a wagtail {}at the end", "and another one ".repeat(20));
+    said_alone(&env, &prompt);
+    env.index();
+    assert_eq!(env.hits("wagtail")[0]["title"], prompt);
+    let listed: Value = serde_json::from_str(&env.run(&["sessions", "--json"]).stdout).expect("JSON");
+    assert_eq!(listed["title"], prompt);
+    let shown = env.run(&["search", "-C", "1", "wagtail"]).stdout;
+    let head = shown.lines().next().expect("a head");
+    assert!(head.contains('…') && head.chars().count() <= 120, "{shown}");
+}
+
 #[test]
 fn order_by_time() {
     let env = world();
