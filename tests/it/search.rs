@@ -473,7 +473,30 @@ fn pages_have_no_gaps_and_no_repeats() {
         assert_eq!(paged, ids(&whole));
         assert_eq!(paged.len(), 23);
     }
-    assert_eq!(env.run(&["search", "wagtail", "--cursor", "x"]).code, 2);
+    let page = |args: &[&str]| env.run(&[&["search", "--no-refresh", "--json", "-n", "5"], args].concat());
+    let first = json_of(&page(&["wagtail", "--since", "90d"]));
+    let cursor = first.last().and_then(|summary| summary["next_cursor"].as_str()).expect("a cursor").to_string();
+    // How much is shown of each session makes no difference; it goes on where the first page ended.
+    let second = json_of(&page(&["wagtail", "--since", "90d", "-m", "1", "--cursor", &cursor]));
+    assert_eq!(second.len(), 6);
+    assert!(second.iter().all(|hit| hit["type"] != "hit" || !first.contains(hit)));
+    for other in [
+        &["wagtail"][..],
+        &["wagtails", "--since", "90d"],
+        &["wagtail", "--since", "91d"],
+        &["wagtail", "--since", "90d", "--role", "human"],
+        &["wagtail", "--since", "90d", "--sort", "oldest"],
+        &["wagtail", "--since", "90d", "--messages"],
+        &["wagtail", "--since", "90d", "--meta"],
+        &["wagtail", "--since", "90d", "-F"],
+    ] {
+        let ran = page(&[other, &["--cursor", &cursor]].concat());
+        let is_refused = ran.code == 2 && ran.stderr.contains("belongs to another search");
+        assert!(is_refused, "{other:?}: {} {}", ran.code, ran.stderr);
+    }
+    for forged in ["x", "a-ffffffffffffffff", ""] {
+        assert_eq!(page(&["wagtail", "--cursor", forged]).code, 2, "{forged}");
+    }
 }
 
 #[test]

@@ -92,6 +92,26 @@ impl SearchArgs {
         joined(&self.query)
     }
 
+    /// What is asked, as a number: all that decides which hits there are, and in which order. Taken from what was
+    /// typed: `2d` is another time on the next page.
+    fn question(&self) -> u16 {
+        let text = (&self.query, &self.text, self.fixed_strings, self.ignore_case);
+        let asked = format!("{text:?} {:?} {:?}", (self.sort, self.meta, self.messages), self.filter);
+        (xxhash_rust::xxh3::xxh3_64(asked.as_bytes()) & 0xffff) as u16
+    }
+
+    /// Where an earlier answer to the same question ended.
+    fn place(&self, cursor: &str) -> Result<Cursor, Error> {
+        let refused = |what: String, hint: &str| Error::new(ErrorKind::Usage, what).hint(hint);
+        let place: Cursor =
+            cursor.parse().map_err(|()| refused(format!("{cursor:?} is no cursor"), "use one that an answer gave"))?;
+        if !place.belongs_to(self.question()) {
+            let hint = "give the query, the filters and the order of the answer it comes from, or leave it out";
+            return Err(refused(format!("the cursor {cursor} belongs to another search"), hint));
+        }
+        Ok(place)
+    }
+
     fn query(&self, config: &Config) -> anyhow::Result<Query> {
         let text = joined(&self.text);
         Ok(match (self.query.is_empty(), self.text.is_empty()) {
@@ -187,7 +207,8 @@ pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
     let request = request(config, args)?;
     let fresh = refresh::open(config, !args.no_refresh)?;
     // As a whole among the threads, so that they need not be woken for each part of it.
-    let response = rayon::scope(|_| search(&fresh.reader, &request))?;
+    let mut response = rayon::scope(|_| search(&fresh.reader, &request))?;
+    response.next = response.next.map(|cursor| cursor.of(args.question()));
     let nothing = response.total_hits == 0;
     let instead = if nothing && !args.shown.quiet { suggestions(&fresh.reader, &request)? } else { Vec::new() };
     let elapsed_ms = start.elapsed().as_secs_f64() * 1000.0;
@@ -250,12 +271,7 @@ fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
     let query = args.query(config)?;
     let mut filter = args.filter.filter(config)?;
     filter.meta = args.meta;
-    let after: Option<Cursor> = match &args.cursor {
-        Some(text) => Some(text.parse().map_err(|()| {
-            Error::new(ErrorKind::Usage, format!("{text:?} is no cursor")).hint("use one that an answer gave")
-        })?),
-        None => None,
-    };
+    let after = args.cursor.as_ref().map(|text| args.place(text)).transpose()?;
     // What another program reads is whole, unless it says how much it wants.
     let listing = args.shown.listing();
     let (limit, per_session) = match listing {
