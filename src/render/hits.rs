@@ -114,7 +114,7 @@ impl Screen {
         }
         let room = self.width.saturating_sub(lead + notes.width()).max(24);
         self.marked(out, hit, room)?;
-        writeln!(out, "{DIM}{notes}{DIM:#}")
+        if notes.is_empty() { writeln!(out) } else { writeln!(out, "{DIM}{notes}{DIM:#}") }
     }
 
     /// Writes a snippet with its marks, cut to the width that is there.

@@ -77,6 +77,28 @@ fn search_prints_everything_as_json() {
     );
 }
 
+/// `| less -R` and fzf want what a terminal would get.
+#[test]
+fn colours_that_are_asked_for_come_with_the_layout_of_a_screen() {
+    let env = small();
+    let forced = |args: &[&str]| {
+        let output = env.command().env("CLICOLOR_FORCE", "1").args(args).output().expect("ran");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let timeless = |text: String| text.split(" (").next().map(String::from);
+    for args in [&["search", "pelican"][..], &["sessions"], &["file", "x.rs", "--mentions"]] {
+        let asked = env.run(&[&["--color", "always"], args].concat()).stdout;
+        assert_eq!(timeless(asked.clone()), timeless(forced(args)), "{args:?}");
+        assert_eq!(asked.is_empty(), args[0] == "file", "{args:?}");
+        assert!(asked.is_empty() || (asked.contains("\u{1b}[") && !asked.contains('\t')), "{asked:?}");
+        // Nothing is coloured that is not there.
+        assert!(!asked.contains("\u{1b}[2m\u{1b}[0m"), "{asked:?}");
+        let never = env.run(&[&["--color", "never"], args].concat()).stdout;
+        assert!(!never.contains('\u{1b}'), "{never:?}");
+    }
+    assert!(!env.run(&["search", "--json", "--color", "always", "pelican"]).stdout.contains('\u{1b}'));
+}
+
 #[test]
 fn words_alone_are_a_search_and_no_hit_is_1() {
     let env = small();

@@ -132,6 +132,12 @@ pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Whether a person will read the answer: on a terminal, or behind a pipe for which colours were asked, as by
+/// `less -R` or fzf.
+pub(crate) fn is_for_people(color: Color) -> bool {
+    is_terminal() || choice(color) != anstream::ColorChoice::Never
+}
+
 /// Prints what clap has to say: help as it is, a complaint without what a terminal would obey, as it repeats what was
 /// typed, or pasted, and what else may have been meant.
 pub(crate) fn usage(error: &clap::Error, hint: Option<&str>) -> anyhow::Result<u8> {

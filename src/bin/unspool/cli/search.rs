@@ -232,7 +232,7 @@ fn show(config: &Config, args: &SearchArgs, response: &Response, elapsed_ms: f64
         return out::write_all(&list);
     }
     let extras = Extras { explain: args.shown.explain, elapsed_ms };
-    let for_people = out::is_terminal() || extras.explain || has_context(args);
+    let for_people = out::is_for_people(config.color) || extras.explain || has_context(args);
     out::print(config.color, |out| {
         if for_people { config.screen().search(out, response, extras) } else { hits::plain(out, response) }
     })
