@@ -59,9 +59,8 @@ impl Screen {
         let sessions = count(response.total_sessions, "session");
         let some = if response.incomplete { "at least " } else { "" };
         let mut facts = vec![format!("{some}{hits} in {sessions} ({:.0} ms)", extras.elapsed_ms)];
-        facts.extend(response.next.map(|cursor| format!("next page: --cursor {cursor}")));
-        let first = response.sessions.first().filter(|first| first.session.can_be_resumed());
-        facts.extend(first.map(|first| format!("unspool resume {}", short(&first.session.id))));
+        facts.extend(response.next.map(|cursor| format!("next: --cursor {cursor}")));
+        facts.extend(resume(response));
         wrapped(&facts, self.width).iter().try_for_each(|line| writeln!(out, "{DIM}{line}{DIM:#}"))
     }
 
@@ -170,13 +169,7 @@ pub fn plain(out: &mut dyn Write, response: &Response) -> io::Result<()> {
 
 /// Writes one line for each session: its id, or the paths of its files, or the number of its hits. Paths are given byte
 /// by byte for a program, and made safe for a terminal.
-pub fn sessions(
-    out: &mut dyn Write,
-    response: &Response,
-    what: Listing,
-    end: u8,
-    for_people: bool,
-) -> io::Result<()> {
+pub fn sessions(out: &mut dyn Write, response: &Response, what: Listing, end: u8, for_people: bool) -> io::Result<()> {
     let mut paths = std::collections::BTreeSet::new();
     for SessionHits { session, hits, total } in &response.sessions {
         match what {
@@ -225,6 +218,19 @@ fn write_path(out: &mut dyn Write, path: &std::path::Path) -> io::Result<()> {
 pub fn suggestion(suggestion: &Suggestion) -> String {
     let query = suggestion.query.as_ref().map(|query| format!(": {query}")).unwrap_or_default();
     format!("{}{query} ({})", suggestion.change, count(suggestion.hits, "hit"))
+}
+
+/// How to go on with what was found; said once, as each session has its id beside its title.
+fn resume(response: &Response) -> Option<String> {
+    let sessions = response.sessions.iter().map(|one| &one.session);
+    let mut ids: Vec<String> = sessions.filter(|one| one.can_be_resumed()).map(|one| short(&one.id)).collect();
+    ids.dedup();
+    let id = match ids.as_slice() {
+        [] => return None,
+        [only] => only,
+        _ => "ID",
+    };
+    Some(format!("unspool resume {id}"))
 }
 
 /// Why a hit stands where it does.
