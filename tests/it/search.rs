@@ -615,6 +615,25 @@ fn titles_are_whole_for_programs() {
 }
 
 #[test]
+fn nothing_is_wider_than_the_screen() {
+    let env = Env::with_fixtures("home");
+    env.index();
+    std::fs::remove_dir_all(env.claude().join("projects/-home-dana-code-paperplane")).expect("removed");
+    env.index();
+    for columns in ["40", "50", "60", "80", "120"] {
+        for query in ["retry", "race condition", "error", "agent"] {
+            let mut command = env.command();
+            command.args(["search", "--no-refresh", "-C", "1", query]).env("COLUMNS", columns);
+            let output = command.output().expect("ran");
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let width = |line: &&str| unicode_width::UnicodeWidthStr::width(*line);
+            let widest = text.lines().max_by_key(width).expect("lines");
+            assert!(width(&widest) <= columns.parse().expect("a number"), "{columns} columns: {widest}");
+        }
+    }
+}
+
+#[test]
 fn order_by_time() {
     let env = world();
     let order = |sort: &str| -> Vec<String> {
