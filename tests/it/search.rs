@@ -634,6 +634,25 @@ fn nothing_is_wider_than_the_screen() {
 }
 
 #[test]
+fn the_running_session_is_found_when_it_is_named() {
+    let env = world();
+    for (args, expected) in [
+        (&["kestrel"][..], 8),
+        (&["kestrel", "--include-current"], 10),
+        (&["kestrel", "--session", B], 2),
+        (&["kestrel", "--session", "BBBB"], 2),
+        (&["kestrel session:bbbb"], 2),
+        (&["kestrel", "--session", "aaaa"], 8),
+        (&["kestrel -session:bbbb"], 8),
+    ] {
+        let mut command = env.command();
+        command.args(["search", "--no-refresh", "--messages", "-n", "100"]).args(args);
+        let ran = Ran::from(command.env("CLAUDE_CODE_SESSION_ID", B).output().expect("ran"));
+        assert_eq!(ran.stdout.lines().count(), expected, "{args:?}");
+    }
+}
+
+#[test]
 fn order_by_time() {
     let env = world();
     let order = |sort: &str| -> Vec<String> {

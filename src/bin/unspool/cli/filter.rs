@@ -71,7 +71,7 @@ pub(crate) struct FilterArgs {
     #[arg(long)]
     no_agents: bool,
 
-    /// Also the Claude Code session this command runs in
+    /// Also the Claude Code session this command runs in; --session with its id does the same
     #[arg(long)]
     include_current: bool,
 }
@@ -132,9 +132,17 @@ impl FilterArgs {
             conditions.push(Condition { negated: self.no_agents, ..Condition::from(Test::Agent) });
         }
         let current = config::var("CLAUDE_CODE_SESSION_ID").filter(|_| !self.include_current);
-        let without_session = current.map(|id| id.to_string_lossy().into_owned());
+        let current = current.map(|id| id.to_string_lossy().into_owned());
+        let without_session = current.filter(|id| !names_session(&conditions, id));
         Ok(Filter { meta: false, without_session, conditions })
     }
+}
+
+/// Whether somebody asks for just this session.
+pub(crate) fn names_session(conditions: &[Condition], id: &str) -> bool {
+    let id = id.to_lowercase();
+    let names = |one: &Condition| matches!(&one.test, Test::Session(named) if id.starts_with(&named.to_lowercase()));
+    conditions.iter().any(|one| !one.negated && names(one))
 }
 
 /// The folder, or if it is in a repository, the top of that and of all its worktrees.

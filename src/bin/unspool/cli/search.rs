@@ -10,7 +10,7 @@ use unspool::render::hits::{Extras, Listing};
 use unspool::render::{hits, json};
 use unspool::search::{Cursor, Request, Response, Suggestion, search, suggestions};
 
-use super::filter::FilterArgs;
+use super::filter::{FilterArgs, names_session};
 use super::refresh;
 use super::words::joined;
 use crate::config::{self, Config};
@@ -271,6 +271,7 @@ fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
     let query = args.query(config)?;
     let mut filter = args.filter.filter(config)?;
     filter.meta = args.meta;
+    filter.without_session = filter.without_session.filter(|id| !names_session(&query.conditions, id));
     let after = args.cursor.as_ref().map(|text| args.place(text)).transpose()?;
     // What another program reads is whole, unless it says how much it wants.
     let listing = args.shown.listing();
