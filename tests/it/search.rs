@@ -248,6 +248,11 @@ fn filters_narrow_down_exactly() {
         (&["kestrel", "--project", "payments"], "a1 a2 a3 a4 a5 a6 a7 a20"),
         (&["kestrel", "-p", "core"], "b1 b2"),
         (&["kestrel", "--cwd", "/home/u/MapMaker"], "b1 b2"),
+        (&["kestrel", "--cwd", "mapmaker"], "b1 b2"),
+        (&["kestrel", "--cwd", "MapMaker/core/"], "b1 b2"),
+        (&["kestrel cwd:core"], "b1 b2"),
+        (&["kestrel", "--cwd", "Maker"], ""),
+        (&["kestrel", "--cwd", "home/u/MapMaker/core/more"], ""),
         (&["kestrel", "--session", "bbbb"], "b1 b2"),
         (&["kestrel", "--branch", "tiles"], "b1 b2"),
         (&["kestrel", "--model", "haiku"], "a20"),
@@ -650,6 +655,25 @@ fn the_running_session_is_found_when_it_is_named() {
         let ran = Ran::from(command.env("CLAUDE_CODE_SESSION_ID", B).output().expect("ran"));
         assert_eq!(ran.stdout.lines().count(), expected, "{args:?}");
     }
+}
+
+/// A folder that is there is meant as seen from here, whatever others are called the same.
+#[test]
+fn a_relative_folder_is_the_one_that_is_there() {
+    let env = Env::new();
+    let here = env.path().canonicalize().expect("a folder");
+    std::fs::create_dir(here.join("repo")).expect("made");
+    let said = |session: &str, cwd: &str| {
+        let message = person("wagtail");
+        Said { session, number: 1, parent: 0, at: "2026-10-01T10:00:00.000Z", cwd, branch: "main", agent: None, message }
+            .line()
+    };
+    env.write(format!("-p/{A}.jsonl"), said(A, here.join("repo").to_str().expect("UTF-8")));
+    env.write(format!("-p/{B}.jsonl"), said(B, "/elsewhere/repo/src"));
+    env.index();
+    let found_in = |folder: &str| found(&env, &["wagtail", "--cwd", folder]);
+    assert_eq!((found_in("repo").as_str(), found_in("./repo").as_str(), found_in(".").as_str()), ("a1", "a1", "a1"));
+    assert_eq!((found_in("elsewhere").as_str(), found_in("repo/src").as_str()), ("b1", "b1"));
 }
 
 #[test]

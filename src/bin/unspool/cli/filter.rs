@@ -35,7 +35,7 @@ pub(crate) struct FilterArgs {
     #[arg(long)]
     here: bool,
 
-    /// The folder it was said in, or one above
+    /// The folder it was said in, or one above: a path, or the end of one
     #[arg(long, value_name = "DIR")]
     cwd: Vec<String>,
 
@@ -114,7 +114,8 @@ impl FilterArgs {
         ];
         for (field, values) in lists {
             for value in values {
-                conditions.push(Condition::parse(field, value, &around)?);
+                let value = if field == "cwd" { folder(value, around.folder.as_deref()) } else { value.clone() };
+                conditions.push(Condition::parse(field, &value, &around)?);
             }
         }
         for (field, value) in dates {
@@ -136,6 +137,12 @@ impl FilterArgs {
         let without_session = current.filter(|id| !names_session(&conditions, id));
         Ok(Filter { meta: false, without_session, conditions })
     }
+}
+
+/// A folder that is there as seen from the current one is meant by its whole path; any other stays as it was typed.
+fn folder(value: &str, current: Option<&str>) -> String {
+    let there = current.map(|current| Path::new(current).join(value)).filter(|path| path.is_dir());
+    there.map_or_else(|| value.to_string(), |path| path.to_string_lossy().into_owned())
 }
 
 /// Whether somebody asks for just this session.
