@@ -116,6 +116,8 @@ struct UnknownPart<'a> {
 struct SuggestionPart<'a> {
     change: &'a str,
     query: Option<&'a str>,
+    drop: &'a [&'static str],
+    add: Option<&'static str>,
     hits: usize,
 }
 
@@ -161,7 +163,13 @@ pub fn search(
                 .collect(),
             suggestions: suggestions
                 .iter()
-                .map(|one| SuggestionPart { change: &one.change, query: one.query.as_deref(), hits: one.hits })
+                .map(|one| SuggestionPart {
+                    change: &one.change,
+                    query: one.query.as_deref(),
+                    drop: &one.drop,
+                    add: one.add,
+                    hits: one.hits,
+                })
                 .collect(),
             next_cursor: response.next.map(|cursor| cursor.to_string()),
             elapsed_ms,

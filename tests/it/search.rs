@@ -676,6 +676,28 @@ fn a_relative_folder_is_the_one_that_is_there() {
     assert_eq!((found_in("elsewhere").as_str(), found_in("repo/src").as_str()), ("b1", "b1"));
 }
 
+/// A program cannot follow a sentence.
+#[test]
+fn suggestions_say_what_to_change_by_name() {
+    let env = world();
+    for (args, key, expected) in [
+        (&["tile", "--until", "2026-10"][..], "drop", json!(["until"])),
+        (&["tile", "--until", "2026-10", "--errors"], "drop", json!(["is:error", "until"])),
+        (&["tile", "-kestrel", "-draws"], "drop", json!(["not"])),
+        (&["\"tile kestrel\""], "query", json!("tile kestrel")),
+    ] {
+        let ran = env.run(&[&["search", "--no-refresh", "--json"], args].concat());
+        let summary = json_of(&ran).pop().expect("a summary");
+        let suggestions = summary["suggestions"].as_array().expect("a list");
+        assert!(suggestions.iter().any(|one| one[key] == expected), "{args:?}: {summary}");
+    }
+    let mut command = env.command();
+    command.args(["search", "--no-refresh", "--json", "tile"]).env("CLAUDE_CODE_SESSION_ID", B);
+    let ran = Ran::from(command.output().expect("ran"));
+    let summary = json_of(&ran).pop().expect("a summary");
+    assert_eq!(summary["suggestions"][0]["add"], "--include-current", "{summary}");
+}
+
 #[test]
 fn order_by_time() {
     let env = world();
