@@ -100,6 +100,18 @@ fn colours_that_are_asked_for_come_with_the_layout_of_a_screen() {
 }
 
 #[test]
+fn a_root_that_is_not_there_is_told_of() {
+    let env = small();
+    let told = |ran: &crate::util::Ran| ran.stderr.contains(".claude; answering from the index as it is");
+    assert!(!told(&env.run(&["search", "pelican"])));
+    std::fs::rename(env.claude(), env.path().join("away")).expect("moved");
+    for args in [&["search", "pelican"][..], &["search", "--no-refresh", "pelican"]] {
+        let ran = env.run(args);
+        assert!(ran.code == 0 && ran.stdout.lines().count() == 2 && told(&ran), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn words_alone_are_a_search_and_no_hit_is_1() {
     let env = small();
     assert_eq!(env.run(&["pelican"]).stdout.lines().count(), 2);
