@@ -233,6 +233,20 @@ fn near_part(near: &Around) -> NearPart<'_> {
 }
 
 #[derive(Serialize)]
+struct ErrorLine<'a> {
+    schema: u32,
+    r#type: &'static str,
+    message: &'a str,
+    hint: Option<&'a str>,
+    exit_code: u8,
+}
+
+/// Writes what went wrong.
+pub fn error(out: &mut dyn Write, message: &str, hint: Option<&str>, exit_code: u8) -> io::Result<()> {
+    line(out, &ErrorLine { schema: SCHEMA, r#type: "error", message, hint, exit_code })
+}
+
+#[derive(Serialize)]
 struct ReportLine<'a> {
     schema: u32,
     r#type: &'static str,

@@ -112,6 +112,26 @@ fn a_root_that_is_not_there_is_told_of() {
 }
 
 #[test]
+fn errors_are_json_for_programs_and_a_sentence_for_people() {
+    let env = small();
+    for (args, code, message) in [
+        (&["search", "x", "since:soon"][..], 2, "cannot read \"soon\" as a date"),
+        (&["search", "x", "--cursor", "y"], 2, "\"y\" is no cursor"),
+        (&["search", "x", "-n", "many"], 2, "invalid value 'many' for '--limit <N>': invalid digit found in string"),
+        (&["sessions", "--sort", "x"], 2, "invalid value 'x' for '--sort <BY>'"),
+    ] {
+        let ran = env.run(&[args, &["--json"]].concat());
+        let told: Value = serde_json::from_str(&ran.stderr).expect(&ran.stderr);
+        assert_eq!((ran.code, ran.stdout.as_str()), (code, ""), "{args:?}");
+        assert_eq!((&told["type"], &told["exit_code"]), (&Value::from("error"), &Value::from(code)), "{told}");
+        assert!(told["message"].as_str().is_some_and(|told| told.starts_with(message)), "{told}");
+        let ran = env.run(args);
+        let start = format!("unspool: error: {message}");
+        assert!(ran.code == code && ran.stderr.starts_with(&start), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn words_alone_are_a_search_and_no_hit_is_1() {
     let env = small();
     assert_eq!(env.run(&["pelican"]).stdout.lines().count(), 2);

@@ -124,6 +124,9 @@ enum Command {
 /// Parses the command line and runs the command.
 pub(crate) fn run() -> anyhow::Result<u8> {
     let args: Vec<OsString> = std::env::args_os().map(plain).collect();
+    if args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json") {
+        out::speak_json();
+    }
     let cli = match parse(args.clone()) {
         Ok(cli) => cli,
         Err(error) => {

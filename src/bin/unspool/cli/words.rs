@@ -114,5 +114,5 @@ pub(super) fn search_instead(words: &[OsString], error: &clap::Error) -> Option<
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let is_text = words.len() > 1 && words[0] != "search" && !words.iter().any(|word| word.starts_with('-'));
     let quoted = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-    (is_about_words && is_text).then(|| format!("hint: to search for these words: unspool search {quoted}"))
+    (is_about_words && is_text).then(|| format!("to search for these words: unspool search {quoted}"))
 }
