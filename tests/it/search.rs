@@ -410,7 +410,8 @@ fn context_of_what_a_subagent_reported() {
     let env = Env::new();
     let said = |number: u32, agent: &str, message: Value| {
         let kind = if message["role"] == "assistant" { "assistant" } else { "user" };
-        let inner = json!({"type": kind, "uuid": uuid(A, number), "timestamp": "2026-10-01T10:00:00.000Z", "message": message});
+        let inner =
+            json!({"type": kind, "uuid": uuid(A, number), "timestamp": "2026-10-01T10:00:00.000Z", "message": message});
         let line = json!({
             "type": "progress", "uuid": uuid(A, number + 100), "parentUuid": uuid(A, number + 99), "sessionId": A,
             "timestamp": "2026-10-01T10:00:00.000Z", "cwd": "/home/u/x",
@@ -591,7 +592,10 @@ fn a_session_of_which_only_subagents_are_known() {
     assert!(!shown().contains("deleted") && shown().matches("subagents only").count() == 2, "{}", shown());
     let ran = env.run(&["resume", A]);
     assert!(ran.code == 1 && ran.stderr.contains("only subagents are known"), "{}", ran.stderr);
-    said_alone(&env, "something else stays");
+    for number in 1..4 {
+        said_alone(&env, number, "something else stays");
+    }
+    env.index();
     std::fs::remove_file(path).expect("removed");
     env.index();
     assert_eq!(env.hits("wagtail").pop().expect("a hit")["source_missing"], true);
@@ -599,21 +603,24 @@ fn a_session_of_which_only_subagents_are_known() {
 }
 
 /// A session with one message, in a file of its own.
-fn said_alone(env: &Env, text: &str) {
-    let line = json!({"type": "user", "uuid": uuid(B, 1), "sessionId": B, "message": person(text)});
-    env.write(format!("-home-u-x/{B}.jsonl"), format!("{line}\n"));
+fn said_alone(env: &Env, number: u32, text: &str) {
+    let id = format!("cccc0000-0000-4000-8000-{number:012}");
+    let line = json!({"type": "user", "uuid": uuid(B, number), "sessionId": id, "message": person(text)});
+    env.write(format!("-home-u-x/{id}.jsonl"), format!("{line}\n"));
 }
 
 /// Programs get a title as it is; people see where it was cut.
 #[test]
 fn titles_are_whole_for_programs() {
     let env = Env::new();
-    let prompt = format!("a wagtail {}at the end", "and another one ".repeat(20));
-    said_alone(&env, &prompt);
+    let title = format!("a wagtail {}at the end", "and another one ".repeat(20));
+    let line = json!({"type": "custom-title", "customTitle": title, "sessionId": A});
+    let said = json!({"type": "user", "uuid": uuid(A, 1), "sessionId": A, "message": person("what is it")});
+    env.write(format!("-home-u-x/{A}.jsonl"), format!("{said}\n{line}\n"));
     env.index();
-    assert_eq!(env.hits("wagtail")[0]["title"], prompt);
+    assert_eq!(env.hits("what is it")[0]["title"], title);
     let listed: Value = serde_json::from_str(&env.run(&["sessions", "--json"]).stdout).expect("JSON");
-    assert_eq!(listed["title"], prompt);
+    assert_eq!(listed["title"], title);
     let shown = env.run(&["search", "-C", "1", "wagtail"]).stdout;
     let head = shown.lines().next().expect("a head");
     assert!(head.contains('…') && head.chars().count() <= 120, "{shown}");
@@ -664,9 +671,8 @@ fn a_relative_folder_is_the_one_that_is_there() {
     let here = env.path().canonicalize().expect("a folder");
     std::fs::create_dir(here.join("repo")).expect("made");
     let said = |session: &str, cwd: &str| {
-        let message = person("wagtail");
-        Said { session, number: 1, parent: 0, at: "2026-10-01T10:00:00.000Z", cwd, branch: "main", agent: None, message }
-            .line()
+        let (at, branch, message) = ("2026-10-01T10:00:00.000Z", "main", person("wagtail"));
+        Said { session, number: 1, parent: 0, at, cwd, branch, agent: None, message }.line()
     };
     env.write(format!("-p/{A}.jsonl"), said(A, here.join("repo").to_str().expect("UTF-8")));
     env.write(format!("-p/{B}.jsonl"), said(B, "/elsewhere/repo/src"));
