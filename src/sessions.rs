@@ -55,6 +55,8 @@ pub struct Session {
     pub size: u64,
     /// Whether Claude Code has deleted its transcript.
     pub gone: bool,
+    /// Whether no main transcript of it is known, only those of its subagents.
+    pub agents_only: bool,
     /// Whether only the prompt history knows of it.
     pub history_only: bool,
     /// Whether it ran in the background.
@@ -189,7 +191,8 @@ fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<S
         agent_tokens: sum(agents.iter().filter(|agent| !is_copy(agent)).map(|agent| agent.state.tally.tokens)),
         size: main.into_iter().chain(agents.iter().copied()).map(|file| file.stat().size.max(file.offset)).sum(),
         agents: agents.into_iter().map(sub_agent).collect(),
-        gone: main.is_none_or(|file| file.gone_since.is_some()),
+        gone: file.gone_since.is_some(),
+        agents_only: main.is_none(),
         history_only: false,
         background: state.tally.background,
         forked_from: state.forked_from.clone().filter(|from| from != id).map(Untrusted::new),

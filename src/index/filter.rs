@@ -134,13 +134,14 @@ impl Reader {
         Ok(if path.ends_with('/') { inside } else { any_of(vec![exact(file, &path), inside]) })
     }
 
-    /// Everything in a folder or below it.
+    /// Everything in a folder or below it. Where the path has no beginning, any folder with that end is meant.
     fn below(&self, field: Field, folder: &str) -> tantivy::Result<Box<dyn TantivyQuery>> {
         let folder = folder.trim_end_matches('/').to_lowercase();
         let inside = format!("{folder}/");
+        let is_whole = folder.starts_with('/') || folder.get(1..2) == Some(":");
         let fits = |name: &String| {
-            let name = normal_path(name, None).to_lowercase();
-            name == folder || name.starts_with(&inside)
+            let name = format!("{}/", normal_path(name, None).to_lowercase());
+            name.starts_with(&inside) || (!is_whole && name.contains(&format!("/{inside}")))
         };
         Ok(any_of(self.values(field)?.iter().filter(|name| fits(name)).map(|name| exact(field, name)).collect()))
     }

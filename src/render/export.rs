@@ -9,12 +9,15 @@ use super::html;
 use super::json::{SCHEMA, line, timestamp};
 use super::piece::{Body, Call, Veil, call, is_interruption, who};
 use super::sessions::{marks, short};
-use super::text::{Screen, count};
+use super::text::{Screen, count, cut};
 use crate::conversation::Piece;
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
 use crate::sessions::Session;
 use crate::untrusted::{for_terminal, one_line};
+
+/// How long a heading may be, in columns.
+const HEADING: usize = 120;
 
 /// In which form.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -124,6 +127,11 @@ impl Export<'_> {
         facts
     }
 
+    /// The title, as long as a heading may be.
+    pub(super) fn heading(&self) -> String {
+        cut(&self.title(), HEADING)
+    }
+
     pub(super) fn title(&self) -> String {
         let title = one_line(&self.veil.over(self.session.title.raw()));
         if title.is_empty() { "(untitled)".to_string() } else { title }
@@ -146,7 +154,7 @@ impl Export<'_> {
         for (name, value) in self.facts() {
             writeln!(out, "{}: {}", name.replace(' ', "_"), serde_json::Value::String(value))?;
         }
-        writeln!(out, "---\n\n# {}", self.title())?;
+        writeln!(out, "---\n\n# {}", self.heading())?;
         let mut before = String::new();
         for entry in entries {
             let (depth, entry) = entry?;

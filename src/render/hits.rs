@@ -16,8 +16,13 @@ use crate::untrusted::{Untrusted, for_terminal, one_line};
 /// Columns for who speaks, and for when.
 const WHO_WIDTH: usize = 10;
 const WHEN_WIDTH: usize = 12;
-/// Columns that are kept for a title, however much else there is to say.
+/// Columns that are kept for a title, however much else there is to say, and for a text.
 const LEAST_TITLE: usize = 20;
+const LEAST_TEXT: usize = 24;
+/// On a screen narrower than this there is no column for when.
+const NARROW: usize = 2 + WHO_WIDTH + 1 + WHEN_WIDTH + 2 + LEAST_TEXT + 9;
+/// Less of a note than this tells nothing.
+const LEAST_NOTE: usize = 10;
 
 /// What is shown besides the hits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,9 +64,8 @@ impl Screen {
         let sessions = count(response.total_sessions, "session");
         let some = if response.incomplete { "at least " } else { "" };
         let mut facts = vec![format!("{some}{hits} in {sessions} ({:.0} ms)", extras.elapsed_ms)];
-        facts.extend(response.next.map(|cursor| format!("next page: --cursor {cursor}")));
-        let first = response.sessions.first().filter(|first| !first.session.gone && !first.session.history_only);
-        facts.extend(first.map(|first| format!("unspool resume {}", short(&first.session.id))));
+        facts.extend(response.next.map(|cursor| format!("next: --cursor {cursor}")));
+        facts.extend(resume(response));
         wrapped(&facts, self.width).iter().try_for_each(|line| writeln!(out, "{DIM}{line}{DIM:#}"))
     }
 
@@ -72,9 +76,16 @@ impl Screen {
             facts.push("only its prompts are left".to_string());
         } else if session.gone {
             facts.push("transcript deleted".to_string());
+        } else if session.agents_only {
+            facts.push("subagents only".to_string());
         }
-        let facts = fitted(names, facts, self.width.saturating_sub(LEAST_TITLE + 2));
         let title = if session.title.is_empty() { "(untitled)".to_string() } else { session.title.line() };
+        let rest = self.width.saturating_sub(LEAST_TITLE + 2);
+        if fitted(Vec::new(), facts.clone(), rest).width() > rest {
+            writeln!(out, "{TITLE}{}{TITLE:#}", cut(&title, self.width))?;
+            return wrapped(&facts, self.width - 2).iter().try_for_each(|line| writeln!(out, "  {DIM}{line}{DIM:#}"));
+        }
+        let facts = fitted(names, facts, rest);
         let room = self.width.saturating_sub(facts.width() + 2).max(LEAST_TITLE);
         writeln!(out, "{TITLE}{}{TITLE:#}  {DIM}{facts}{DIM:#}", cut(&title, room))
     }
@@ -82,22 +93,30 @@ impl Screen {
     /// A message near a hit, dimmed.
     fn near_line(&self, out: &mut dyn Write, near: &Around) -> io::Result<()> {
         let (who, _) = who(near.role, near.kind, near.tool.as_ref());
-        let when = near.timestamp.map(|time| self.moment(time)).unwrap_or_default();
-        let lead = 2 + WHO_WIDTH + 1 + WHEN_WIDTH + 2;
-        let room = self.width.saturating_sub(lead).max(24);
+        let when = self.when_column(near.timestamp);
+        let room = self.width.saturating_sub(2 + WHO_WIDTH + 1 + when.width()).max(LEAST_TEXT);
         let result = near.result.as_ref().map(|result| format!(" → {}", result.line())).unwrap_or_default();
         let text = match result.is_empty() {
             true => cut(&near.text.line(), room),
             false => format!("{}{}", cut(&near.text.line(), room / 2), cut(&result, room - room / 2)),
         };
-        writeln!(out, "  {DIM}{} {}  {text}{DIM:#}", pad(&who, WHO_WIDTH), pad(&when, WHEN_WIDTH))
+        writeln!(out, "  {DIM}{} {when}{text}{DIM:#}", pad(&who, WHO_WIDTH))
+    }
+
+    /// When, with the blanks behind it; nothing on a narrow screen.
+    fn when_column(&self, time: Option<i64>) -> String {
+        let when = time.map(|time| self.moment(time)).unwrap_or_default();
+        if self.width < NARROW { String::new() } else { format!("{}  ", pad(&when, WHEN_WIDTH)) }
     }
 
     fn hit_line(&self, out: &mut dyn Write, hit: &Hit) -> io::Result<()> {
         let (who, style) = who(hit.role, hit.kind, hit.tool.as_ref());
-        let when = hit.timestamp.map(|time| self.moment(time)).unwrap_or_default();
-        let lead = 2 + WHO_WIDTH + 1 + WHEN_WIDTH + 2;
-        write!(out, "  {style}{}{style:#} {DIM}{}{DIM:#}  ", pad(&who, WHO_WIDTH), pad(&when, WHEN_WIDTH))?;
+        let when = self.when_column(hit.timestamp);
+        let lead = 2 + WHO_WIDTH + 1 + when.width();
+        write!(out, "  {style}{}{style:#} ", pad(&who, WHO_WIDTH))?;
+        if !when.is_empty() {
+            write!(out, "{DIM}{when}{DIM:#}")?;
+        }
         let mut notes = String::new();
         if hit.error {
             notes.push_str(" [failed]");
@@ -110,9 +129,11 @@ impl Screen {
             let dots = if hit.also_in.len() > 3 { ", …" } else { "" };
             notes.push_str(&format!(" [also in {}{dots}]", ids.join(", ")));
         }
-        let room = self.width.saturating_sub(lead + notes.width()).max(24);
+        let beside = self.width.saturating_sub(lead + LEAST_TEXT);
+        notes = if notes.width() > beside && beside < LEAST_NOTE { String::new() } else { cut(&notes, beside) };
+        let room = self.width.saturating_sub(lead + notes.width()).max(LEAST_TEXT);
         self.marked(out, hit, room)?;
-        writeln!(out, "{DIM}{notes}{DIM:#}")
+        if notes.is_empty() { writeln!(out) } else { writeln!(out, "{DIM}{notes}{DIM:#}") }
     }
 
     /// Writes a snippet with its marks, cut to the width that is there.
@@ -166,8 +187,9 @@ pub fn plain(out: &mut dyn Write, response: &Response) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes one line for each session: its id, or the paths of its files, or the number of its hits.
-pub fn sessions(out: &mut dyn Write, response: &Response, what: Listing, end: u8) -> io::Result<()> {
+/// Writes one line for each session: its id, or the paths of its files, or the number of its hits. Paths are given byte
+/// by byte for a program, and made safe for a terminal.
+pub fn sessions(out: &mut dyn Write, response: &Response, what: Listing, end: u8, for_people: bool) -> io::Result<()> {
     let mut paths = std::collections::BTreeSet::new();
     for SessionHits { session, hits, total } in &response.sessions {
         match what {
@@ -175,7 +197,10 @@ pub fn sessions(out: &mut dyn Write, response: &Response, what: Listing, end: u8
             Listing::Counts => write!(out, "{}\t{total}", session.id.line())?,
             Listing::Paths => {
                 for hit in hits.iter().filter(|hit| !hit.gone && paths.insert(hit.path.clone())) {
-                    write_path(out, &hit.path)?;
+                    match for_people {
+                        true => write!(out, "{}", Untrusted::path(&hit.path).line())?,
+                        false => write_path(out, &hit.path)?,
+                    }
                     out.write_all(&[end])?;
                 }
                 continue;
@@ -213,6 +238,19 @@ fn write_path(out: &mut dyn Write, path: &std::path::Path) -> io::Result<()> {
 pub fn suggestion(suggestion: &Suggestion) -> String {
     let query = suggestion.query.as_ref().map(|query| format!(": {query}")).unwrap_or_default();
     format!("{}{query} ({})", suggestion.change, count(suggestion.hits, "hit"))
+}
+
+/// How to go on with what was found; said once, as each session has its id beside its title.
+fn resume(response: &Response) -> Option<String> {
+    let sessions = response.sessions.iter().map(|one| &one.session);
+    let mut ids: Vec<String> = sessions.filter(|one| one.can_be_resumed()).map(|one| short(&one.id)).collect();
+    ids.dedup();
+    let id = match ids.as_slice() {
+        [] => return None,
+        [only] => only,
+        _ => "ID",
+    };
+    Some(format!("unspool resume {id}"))
 }
 
 /// Why a hit stands where it does.

@@ -19,7 +19,7 @@ pub(super) fn page(
     out: &mut dyn Write,
     entries: impl Iterator<Item = io::Result<(usize, Entry)>>,
 ) -> io::Result<()> {
-    let title = escaped(&export.title());
+    let title = escaped(&export.heading());
     writeln!(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(
         out,

@@ -87,6 +87,7 @@ struct SummaryLine<'a> {
     shown_hits: usize,
     shown_sessions: usize,
     only_meta: bool,
+    scattered: bool,
     incomplete: bool,
     corrections: Vec<CorrectionPart<'a>>,
     unknown_names: Vec<UnknownPart<'a>>,
@@ -116,6 +117,8 @@ struct UnknownPart<'a> {
 struct SuggestionPart<'a> {
     change: &'a str,
     query: Option<&'a str>,
+    drop: &'a [&'static str],
+    add: Option<&'static str>,
     hits: usize,
 }
 
@@ -152,6 +155,7 @@ pub fn search(
             shown_hits: shown,
             shown_sessions: response.sessions.len(),
             only_meta: response.only_meta,
+            scattered: response.scattered,
             incomplete: response.incomplete,
             corrections: response.corrections.iter().map(|(word, meant)| CorrectionPart { word, meant }).collect(),
             unknown_names: response
@@ -161,7 +165,13 @@ pub fn search(
                 .collect(),
             suggestions: suggestions
                 .iter()
-                .map(|one| SuggestionPart { change: &one.change, query: one.query.as_deref(), hits: one.hits })
+                .map(|one| SuggestionPart {
+                    change: &one.change,
+                    query: one.query.as_deref(),
+                    drop: &one.drop,
+                    add: one.add,
+                    hits: one.hits,
+                })
                 .collect(),
             next_cursor: response.next.map(|cursor| cursor.to_string()),
             elapsed_ms,
@@ -208,8 +218,7 @@ fn hit_line(session: &SessionHits, index: usize) -> HitLine<'_> {
         }),
         before: hit.before.iter().map(near_part).collect(),
         after: hit.after.iter().map(near_part).collect(),
-        resume: (!session.session.gone && !session.session.history_only)
-            .then(|| format!("unspool resume {}", session.session.id.raw())),
+        resume: session.session.can_be_resumed().then(|| format!("unspool resume {}", session.session.id.raw())),
     }
 }
 
@@ -223,6 +232,20 @@ fn near_part(near: &Around) -> NearPart<'_> {
         text: near.text.raw(),
         result: near.result.as_ref().map(Untrusted::raw),
     }
+}
+
+#[derive(Serialize)]
+struct ErrorLine<'a> {
+    schema: u32,
+    r#type: &'static str,
+    message: &'a str,
+    hint: Option<&'a str>,
+    exit_code: u8,
+}
+
+/// Writes what went wrong.
+pub fn error(out: &mut dyn Write, message: &str, hint: Option<&str>, exit_code: u8) -> io::Result<()> {
+    line(out, &ErrorLine { schema: SCHEMA, r#type: "error", message, hint, exit_code })
 }
 
 #[derive(Serialize)]

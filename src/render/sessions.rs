@@ -108,6 +108,8 @@ pub(super) fn marks(session: &Session) -> Vec<String> {
         marks.push("only its prompts are left".to_string());
     } else if session.gone {
         marks.push("transcript deleted".to_string());
+    } else if session.agents_only {
+        marks.push("subagents only".to_string());
     }
     marks.extend(session.background.then(|| "in the background".to_string()));
     marks.extend(session.forked_from.as_ref().map(|from| format!("forked from {}", id(from))));
@@ -178,6 +180,7 @@ struct SessionLine<'a> {
     agent_tokens: Tokens,
     bytes: u64,
     source_missing: bool,
+    agents_only: bool,
     history_only: bool,
     background: bool,
     forked_from: Option<&'a str>,
@@ -243,6 +246,7 @@ fn session_line(session: &Session) -> SessionLine<'_> {
         agent_tokens: session.agent_tokens.into(),
         bytes: session.size,
         source_missing: session.gone,
+        agents_only: session.agents_only,
         history_only: session.history_only,
         background: session.background,
         forked_from: session.forked_from.as_ref().map(Untrusted::raw),

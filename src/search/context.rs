@@ -47,14 +47,87 @@ pub(super) fn around(
         return Ok((Vec::new(), Vec::new()));
     }
     let (behind, ahead) = reader.neighbours(found, before * AHEAD + AHEAD, after * AHEAD + AHEAD)?;
-    let mut earlier = chain_back(reader, hit, &behind, before)?;
-    let mut later = chain_on(hit, &ahead, after);
-    pair(&mut earlier, hit, &behind, request.reveal);
-    pair(&mut later, hit, &ahead, request.reveal);
-    Ok((
-        earlier.into_iter().map(|entry| entry.shown(request.reveal)).collect(),
-        later.into_iter().map(|entry| entry.shown(request.reveal)).collect(),
-    ))
+    let near: Vec<&Document> = behind.iter().chain(&ahead).collect();
+    let (mut earlier, mut later) = if is_seen_from_outside(hit) {
+        (beside(hit, behind.iter().rev(), before), beside(hit, ahead.iter(), after))
+    } else {
+        let earlier = chain_back(reader, hit, &near, before)?;
+        let later = chain_on(hit, &earlier, &near, after);
+        (earlier, later)
+    };
+    earlier.entries.reverse();
+    let shown = |turns: &mut Turns| {
+        turns.complete(hit, &near);
+        turns.entries.drain(..).map(|entry| entry.shown(request.reveal)).collect()
+    };
+    Ok((shown(&mut earlier), shown(&mut later)))
+}
+
+/// Messages of a subagent that stand in its parent's file name no parent of their own: there, the order of the file is
+/// that of the conversation.
+fn is_seen_from_outside(document: &Document) -> bool {
+    document.via.is_some() && document.parent.is_none()
+}
+
+fn beside<'d>(hit: &Document, near: impl Iterator<Item = &'d Document>, wanted: usize) -> Turns {
+    let mut turns = Turns::new(wanted);
+    let same = near.filter(|one| is_seen_from_outside(one) && one.agent == hit.agent && one.part == 0);
+    for document in same.filter(|one| one.uuid != hit.uuid) {
+        if !turns.take(document.clone()) {
+            break;
+        }
+    }
+    turns
+}
+
+/// Follows the parents of a message.
+fn chain_back(reader: &Reader, hit: &Document, near: &[&Document], wanted: usize) -> Result<Turns> {
+    let mut turns = Turns::new(wanted);
+    let mut seen: HashSet<String> = hit.uuid.iter().cloned().collect();
+    let mut parent = hit.parent.clone();
+    while let Some(uuid) = parent.take().filter(|uuid| seen.insert(uuid.clone())) {
+        let known = near.iter().find(|one| one.uuid.as_deref() == Some(&uuid) && one.part == 0).copied().cloned();
+        let Some(document) = known.or(reader.by_uuid(&uuid, &hit.session)?) else { break };
+        parent.clone_from(&document.parent);
+        if !turns.take(document) {
+            break;
+        }
+    }
+    Ok(turns)
+}
+
+/// Follows the children of a message; where there are several, the last one is where the conversation went on.
+fn chain_on(hit: &Document, earlier: &Turns, near: &[&Document], wanted: usize) -> Turns {
+    let mut turns = Turns::new(wanted);
+    let known = earlier.entries.iter().map(|entry| &entry.document).chain([hit]);
+    let mut seen: HashSet<String> = known.filter_map(|one| one.uuid.clone()).collect();
+    let child_of = |uuid: &str, seen: &HashSet<String>| {
+        let children = near.iter().copied().filter(|one| one.parent.as_deref() == Some(uuid) && one.agent == hit.agent);
+        let fresh = children.filter(|one| one.part == 0 && one.uuid.as_ref().is_some_and(|id| !seen.contains(id)));
+        // Of several calls at once, each but the last is followed by the next call and by its own result, where the
+        // conversation does not go on.
+        let (results, others): (Vec<&Document>, Vec<&Document>) = fresh.partition(|one| one.kind == Kind::ToolResult);
+        others.last().or(results.last()).copied()
+    };
+    let mut current = hit.uuid.as_deref().and_then(|uuid| child_of(uuid, &seen));
+    if current.is_none() && hit.kind == Kind::ToolResult {
+        current = hit.parent.as_deref().and_then(|call| child_of(call, &seen));
+    }
+    while let Some(document) = current {
+        let uuid = document.uuid.clone().unwrap_or_default();
+        if !turns.take(document.clone()) {
+            break;
+        }
+        seen.insert(uuid.clone());
+        current = child_of(&uuid, &seen);
+    }
+    turns
+}
+
+/// Messages in a row; a call and its result are one.
+struct Turns {
+    entries: Vec<Entry>,
+    wanted: usize,
 }
 
 struct Entry {
@@ -62,65 +135,58 @@ struct Entry {
     result: Option<String>,
 }
 
-/// Follows the parents of a message.
-fn chain_back(reader: &Reader, hit: &Document, near: &[Document], wanted: usize) -> Result<Vec<Entry>> {
-    let mut entries = Vec::new();
-    let mut seen = HashSet::new();
-    let mut parent = hit.parent.clone();
-    while let Some(uuid) = parent.take().filter(|uuid| seen.insert(uuid.clone())) {
-        if entries.len() >= wanted {
-            break;
-        }
-        let known = near.iter().find(|one| one.uuid.as_deref() == Some(&uuid) && one.part == 0).cloned();
-        let Some(document) = known.or(reader.by_uuid(&uuid, &hit.session)?) else { break };
-        parent.clone_from(&document.parent);
-        // The call that a result answers is shown with the result.
-        entries.push(Entry { document, result: None });
+impl Turns {
+    fn new(wanted: usize) -> Self {
+        Self { entries: Vec::new(), wanted }
     }
-    entries.reverse();
-    Ok(entries)
+
+    /// Takes the next message, earlier or later than those before; says whether there was room for it.
+    fn take(&mut self, document: Document) -> bool {
+        for entry in &mut self.entries {
+            if answers(&document, &entry.document) {
+                entry.result = Some(document.text);
+                return true;
+            }
+            if answers(&entry.document, &document) {
+                entry.put_behind(document);
+                return true;
+            }
+        }
+        let has_room = self.entries.len() < self.wanted;
+        if has_room {
+            self.entries.push(Entry { document, result: None });
+        }
+        has_room
+    }
+
+    /// Puts beside calls and results what belongs to them and stands near, though not on the way.
+    fn complete(&mut self, hit: &Document, near: &[&Document]) {
+        for entry in &mut self.entries {
+            if let Some(result) =
+                near.iter().find(|one| answers(one, &entry.document) && !answers(hit, &entry.document))
+            {
+                entry.result.get_or_insert_with(|| result.text.clone());
+            }
+            if let Some(call) = near.iter().find(|one| answers(&entry.document, one)) {
+                entry.put_behind((*call).clone());
+            }
+        }
+    }
 }
 
-/// Follows the children of a message; where there are several, the last one is where the conversation went on.
-fn chain_on(hit: &Document, near: &[Document], wanted: usize) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
-    let mut current = hit.uuid.clone();
-    while let Some(uuid) = current.take() {
-        if entries.len() >= wanted {
-            break;
-        }
-        let child =
-            near.iter().rfind(|one| one.parent.as_deref() == Some(&uuid) && one.part == 0 && one.agent == hit.agent);
-        if let Some(document) = child {
-            current.clone_from(&document.uuid);
-            entries.push(Entry { document: document.clone(), result: None });
-        }
-    }
-    entries
-}
-
-/// Puts results beside the calls they answer, instead of behind them.
-fn pair(entries: &mut Vec<Entry>, hit: &Document, near: &[Document], reveal: bool) {
-    let results: Vec<Document> = entries
-        .iter()
-        .filter(|entry| entry.document.kind == Kind::ToolResult)
-        .map(|entry| entry.document.clone())
-        .collect();
-    let mut paired = HashSet::new();
-    for entry in entries.iter_mut().filter(|entry| entry.document.kind == Kind::ToolUse) {
-        let answers = |one: &&Document| {
-            one.kind == Kind::ToolResult && one.tool_use.is_some() && one.tool_use == entry.document.tool_use
-        };
-        let result = results.iter().find(answers).or_else(|| near.iter().find(answers));
-        if let Some(result) = result.filter(|result| result.uuid != hit.uuid || result.uuid.is_none()) {
-            entry.result = Some(beginning(&result.text, reveal));
-            paired.insert(result.uuid.clone());
-        }
-    }
-    entries.retain(|entry| !(entry.document.kind == Kind::ToolResult && paired.contains(&entry.document.uuid)));
+/// Whether one is the result of the other.
+fn answers(result: &Document, call: &Document) -> bool {
+    let of_call = call.kind == Kind::ToolUse && result.kind == Kind::ToolResult;
+    of_call && call.tool_use.is_some() && result.tool_use == call.tool_use
 }
 
 impl Entry {
+    /// Makes a result that of its call.
+    fn put_behind(&mut self, call: Document) {
+        let result = std::mem::replace(&mut self.document, call);
+        self.result = Some(result.text);
+    }
+
     fn shown(self, reveal: bool) -> Around {
         let text = beginning(&self.document.text, reveal);
         let document = self.document;
@@ -131,7 +197,7 @@ impl Entry {
             tool: document.tool.map(Untrusted::new),
             timestamp: document.timestamp,
             text: text.into(),
-            result: self.result.map(Untrusted::new),
+            result: self.result.map(|result| beginning(&result, reveal).into()),
         }
     }
 }

@@ -102,6 +102,8 @@ pub struct SessionInfo {
     pub last: Option<i64>,
     /// Whether Claude Code has deleted its transcript.
     pub gone: bool,
+    /// Whether no main transcript of it is known, only those of its subagents.
+    pub agents_only: bool,
     /// Whether only the prompt history knows of it.
     pub history_only: bool,
 }

@@ -5,13 +5,20 @@ use crate::error::Result;
 use crate::index::{Corrections, Reader, Search, Sort};
 use crate::query::{Condition, Filter, Query};
 
+/// The option that finds the running session too.
+const CURRENT: &str = "--include-current";
+
 /// Something else to try.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Suggestion {
     /// What to do: `without since`.
     pub change: String,
     /// The query, where that is what changes.
     pub query: Option<String>,
+    /// What is to be left out: conditions by field, `not` for the words that must not be there.
+    pub drop: Vec<&'static str>,
+    /// The option to be added.
+    pub add: Option<&'static str>,
     /// How many hits it gives.
     pub hits: usize,
 }
@@ -19,30 +26,32 @@ pub struct Suggestion {
 /// Finds changes to a request that give hits.
 pub fn suggestions(reader: &Reader, request: &Request) -> Result<Vec<Suggestion>> {
     let mut found = Vec::new();
-    let mut attempt = |change: String, shown: Option<String>, query: &Query, filter: &Filter| -> Result<()> {
+    let mut attempt = |suggestion: Suggestion, query: &Query, filter: &Filter| -> Result<()> {
         let hits = count(reader, query, filter)?;
         if hits > 0 {
-            found.push(Suggestion { change, query: shown, hits });
+            found.push(Suggestion { hits, ..suggestion });
         }
         Ok(())
     };
+    let named = |change: &str| Suggestion { change: change.to_string(), ..Suggestion::default() };
     let (query, filter) = (&request.query, &request.filter);
-    for (field, query, filter) in with_fewer_conditions(request) {
-        attempt(format!("without {field}"), None, &query, &filter)?;
+    for (drop, query, filter) in with_fewer_conditions(request) {
+        let what = if let [field] = drop.as_slice() { field } else { "any filter" };
+        attempt(Suggestion { drop, ..named(&format!("without {what}")) }, &query, &filter)?;
     }
     if filter.without_session.is_some() {
         let filter = Filter { without_session: None, ..filter.clone() };
-        attempt("with --include-current".to_string(), None, query, &filter)?;
+        attempt(Suggestion { add: Some(CURRENT), ..named(&format!("with {CURRENT}")) }, query, &filter)?;
     }
     if !query.without.is_empty() {
         let more = Query { without: Vec::new(), ..query.clone() };
-        attempt("without leaving anything out".to_string(), None, &more, filter)?;
+        attempt(Suggestion { drop: vec!["not"], ..named("without leaving anything out") }, &more, filter)?;
     }
     if query.chunks.iter().any(|chunk| chunk.quoted) || !query.needs.is_empty() {
         let words = words_of(query);
         if let Ok(plain) = Query::plain(&words) {
             let plain = Query { conditions: query.conditions.clone(), ..plain };
-            attempt("as plain words".to_string(), Some(words), &plain, filter)?;
+            attempt(Suggestion { query: Some(words), ..named("as plain words") }, &plain, filter)?;
         }
     }
     Ok(found)
@@ -57,8 +66,8 @@ fn count(reader: &Reader, query: &Query, filter: &Filter) -> Result<usize> {
 }
 
 /// The request with each sort of condition left out in turn, and with all of them left out.
-fn with_fewer_conditions(request: &Request) -> Vec<(String, Query, Filter)> {
-    let mut fields: Vec<&str> =
+fn with_fewer_conditions(request: &Request) -> Vec<(Vec<&'static str>, Query, Filter)> {
+    let mut fields: Vec<&'static str> =
         all_conditions(request, &request.query).conditions.iter().map(Condition::field).collect();
     fields.sort_unstable();
     fields.dedup();
@@ -67,14 +76,14 @@ fn with_fewer_conditions(request: &Request) -> Vec<(String, Query, Filter)> {
         let query = Query { conditions: keep(&request.query.conditions), ..request.query.clone() };
         (query, Filter { conditions: keep(&request.filter.conditions), ..request.filter.clone() })
     };
-    let mut fewer: Vec<(String, Query, Filter)> = Vec::new();
+    let mut fewer = Vec::new();
     for field in &fields {
         let (query, filter) = without(&|condition| condition.field() == *field);
-        fewer.push(((*field).to_string(), query, filter));
+        fewer.push((vec![*field], query, filter));
     }
     if fields.len() > 1 {
         let (query, filter) = without(&|_| true);
-        fewer.push(("any filter".to_string(), query, filter));
+        fewer.push((fields, query, filter));
     }
     fewer.retain(|(_, query, _)| query.has_words() || !query.conditions.is_empty());
     fewer

@@ -137,6 +137,13 @@ impl<'r> Lookup<'r> {
     }
 }
 
+impl SessionInfo {
+    /// Whether Claude Code still has what it needs to go on with it.
+    pub fn can_be_resumed(&self) -> bool {
+        !(self.gone || self.agents_only || self.history_only)
+    }
+}
+
 /// Gathers what there is to say about a session from its files.
 pub fn session_info(reader: &Reader, session: &str, hit: &Document) -> Result<SessionInfo> {
     info_from(reader, session, hit, main_file(reader, session)?.as_ref())
@@ -159,14 +166,14 @@ fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&Card>
             ..SessionInfo::default()
         });
     };
-    let is_main = file.source_kind() == SourceKind::Session;
     Ok(SessionInfo {
         id: session.into(),
         title: one_line_of(&title_of(reader, session, file)?),
         project: file.project.clone().unwrap_or_default().into(),
         branch: file.branch.clone().unwrap_or_default().into(),
         last: file.last,
-        gone: !is_main || file.gone_since.is_some(),
+        gone: file.gone_since.is_some(),
+        agents_only: file.source_kind() != SourceKind::Session,
         history_only: false,
     })
 }
@@ -180,7 +187,7 @@ pub(crate) fn title_of(reader: &Reader, session: &str, file: &Card) -> Result<St
     Ok(by_leaf.or_else(|| file.stand_in.clone()).unwrap_or_default())
 }
 
+/// A title as a whole, on one line and rid of secrets; who shows it cuts it.
 pub(crate) fn one_line_of(text: &str) -> Untrusted {
-    let text = redact(text);
-    Untrusted::new(text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(120).collect::<String>())
+    Untrusted::new(redact(text).split_whitespace().collect::<Vec<_>>().join(" "))
 }

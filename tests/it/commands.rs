@@ -77,6 +77,60 @@ fn search_prints_everything_as_json() {
     );
 }
 
+/// `| less -R` and fzf want what a terminal would get.
+#[test]
+fn colours_that_are_asked_for_come_with_the_layout_of_a_screen() {
+    let env = small();
+    let forced = |args: &[&str]| {
+        let output = env.command().env("CLICOLOR_FORCE", "1").args(args).output().expect("ran");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let timeless = |text: String| text.split(" (").next().map(String::from);
+    for args in [&["search", "pelican"][..], &["sessions"], &["file", "x.rs", "--mentions"]] {
+        let asked = env.run(&[&["--color", "always"], args].concat()).stdout;
+        assert_eq!(timeless(asked.clone()), timeless(forced(args)), "{args:?}");
+        assert_eq!(asked.is_empty(), args[0] == "file", "{args:?}");
+        assert!(asked.is_empty() || (asked.contains("\u{1b}[") && !asked.contains('\t')), "{asked:?}");
+        // Nothing is coloured that is not there.
+        assert!(!asked.contains("\u{1b}[2m\u{1b}[0m"), "{asked:?}");
+        let never = env.run(&[&["--color", "never"], args].concat()).stdout;
+        assert!(!never.contains('\u{1b}'), "{never:?}");
+    }
+    assert!(!env.run(&["search", "--json", "--color", "always", "pelican"]).stdout.contains('\u{1b}'));
+}
+
+#[test]
+fn a_root_that_is_not_there_is_told_of() {
+    let env = small();
+    let told = |ran: &crate::util::Ran| ran.stderr.contains(".claude; answering from the index as it is");
+    assert!(!told(&env.run(&["search", "pelican"])));
+    std::fs::rename(env.claude(), env.path().join("away")).expect("moved");
+    for args in [&["search", "pelican"][..], &["search", "--no-refresh", "pelican"]] {
+        let ran = env.run(args);
+        assert!(ran.code == 0 && ran.stdout.lines().count() == 2 && told(&ran), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn errors_are_json_for_programs_and_a_sentence_for_people() {
+    let env = small();
+    for (args, code, message) in [
+        (&["search", "x", "since:soon"][..], 2, "cannot read \"soon\" as a date"),
+        (&["search", "x", "--cursor", "y"], 2, "\"y\" is no cursor"),
+        (&["search", "x", "-n", "many"], 2, "invalid value 'many' for '--limit <N>': invalid digit found in string"),
+        (&["sessions", "--sort", "x"], 2, "invalid value 'x' for '--sort <BY>'"),
+    ] {
+        let ran = env.run(&[args, &["--json"]].concat());
+        let told: Value = serde_json::from_str(&ran.stderr).expect(&ran.stderr);
+        assert_eq!((ran.code, ran.stdout.as_str()), (code, ""), "{args:?}");
+        assert_eq!((&told["type"], &told["exit_code"]), (&Value::from("error"), &Value::from(code)), "{told}");
+        assert!(told["message"].as_str().is_some_and(|told| told.starts_with(message)), "{told}");
+        let ran = env.run(args);
+        let start = format!("unspool: error: {message}");
+        assert!(ran.code == code && ran.stderr.starts_with(&start), "{args:?}: {}", ran.stderr);
+    }
+}
+
 #[test]
 fn words_alone_are_a_search_and_no_hit_is_1() {
     let env = small();

@@ -47,6 +47,28 @@ fn shells_can_read_the_completions() {
     assert_eq!(env.run(&["completions", "tcsh"]).code, 2);
 }
 
+/// What README shows first is what is printed, but for how long it took.
+#[test]
+fn the_first_picture_is_what_is_printed() {
+    let env = Env::with_fixtures("home");
+    env.index();
+    let readme = include_str!("../../README.md");
+    let picture = readme.split("```").find_map(|block| block.strip_prefix("console\n")).expect("a picture");
+    let timeless =
+        |text: &str| regex::Regex::new(r"\(\d+ ms\)").expect("valid").replace_all(text, "(1 ms)").into_owned();
+    let mut examples = 0;
+    for example in picture.split("$ unspool ").skip(1) {
+        let (args, expected) = example.split_once('\n').expect("an answer");
+        let mut command = env.command();
+        command.args(args.split(' ')).args(["--color", "always"]).env("COLUMNS", "100");
+        let output = command.output().expect("ran");
+        let shown = anstream::adapter::strip_str(&String::from_utf8_lossy(&output.stdout)).to_string();
+        assert_eq!(timeless(shown.trim_end()), timeless(expected.trim_end()), "{args}");
+        examples += 1;
+    }
+    assert_eq!(examples, 2);
+}
+
 #[test]
 fn topics_tell_what_belongs_to_no_command() {
     let env = Env::new();

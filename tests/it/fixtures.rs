@@ -544,7 +544,7 @@ struct Asked {
 }
 
 fn ask(env: &Env, query: &str) -> Asked {
-    let ran = env.run(&["search", "--no-refresh", "--json", "--messages", "-n", "1000", "--", query]);
+    let ran = env.run(&["search", "--no-refresh", "--json", "--messages", "-n", "1000", query]);
     assert!(matches!(ran.code, 0 | 1), "search for {query} failed: {} {}", ran.code, ran.stderr);
     let mut lines: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let summary = lines.pop().expect("a summary");

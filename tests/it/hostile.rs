@@ -261,12 +261,12 @@ fn f21_query_bombs() {
         format!("path:{}b", "*a".repeat(500)),
     ];
     for bomb in &bombs {
-        for extra in [&[][..], &["-F"], &["--json"]] {
+        for extra in [&[][..], &["-F"], &["--json"], &["--"]] {
             // 128 MB of memory besides what is mapped, two seconds of processor time; a signal would be an exit code of -1.
             let limits = "ulimit -t 4; ulimit -s 1024; exec \"$@\"";
             let begun = Instant::now();
             let mut command = under(&env, &["sh", "-c", limits, "sh"]);
-            let ran = finish(command.args(["search", "--no-refresh"]).args(extra).arg("--").arg(cut(bomb)));
+            let ran = finish(command.args(["search", "--no-refresh"]).args(extra).arg(cut(bomb)));
             let beginning: String = bomb.chars().take(30).collect();
             assert!(matches!(ran.code, 0..=2), "{beginning:?} {extra:?}: {} {}", ran.code, ran.stderr);
             assert!(begun.elapsed() < Duration::from_secs(30), "{beginning:?} {extra:?}");

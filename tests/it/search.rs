@@ -196,6 +196,40 @@ fn a_line_that_begins_with_a_dash_is_text() {
     assert_eq!(found(&env, &["- kestrel tile"]), found(&env, &["kestrel tile"]));
 }
 
+/// `--help` shows `-not` and `-tool:Bash`: typed in a shell, they are words of their own and no options.
+#[test]
+fn words_with_a_dash_need_no_quotes() {
+    let env = world();
+    for (args, quoted) in [
+        (&["kestrel", "-wings", "-role:human"][..], "kestrel -wings -role:human"),
+        (&["kestrel", "-is:agent"], "kestrel -is:agent"),
+        (&["-wings", "kestrel"], "-wings kestrel"),
+        (&["rm", "-rf", "build"], "rm -rf build"),
+        (&["kestrel", "--force"], "kestrel --force"),
+    ] {
+        assert_eq!(found(&env, args), found(&env, &[quoted]), "{args:?}");
+    }
+    assert_eq!(found(&env, &["rm", "-rf", "build"]), "a3");
+    // Behind -- everything is text.
+    assert_eq!(found(&env, &["--", "-rf"]), "a3");
+    assert_eq!(found(&env, &["--", "-F", "-wings"]), "a5");
+    assert_eq!(found(&env, &["kestrel", "-role:human", "-role:assistant", "--", "-rf"]), "a3 a4 a7 a20");
+    assert_eq!(found(&env, &["-F", "-rf", "--", "build"]), "a3");
+    assert_eq!(found(&env, &["-F", "-rf build"]), "a3");
+    for (args, hint) in [
+        (&["file", "not", "found"][..], "unspool search file not found"),
+        (&["index", "out", "of", "bounds"], "unspool search index out of bounds"),
+        (&["show", "me", "the", "retry"], "unspool search show me the retry"),
+        (&["config", "it's", "broken"], "unspool search config 'it'\\''s' broken"),
+    ] {
+        let ran = env.run(args);
+        let last = format!("unspool: hint: to search for these words: {hint}\n");
+        assert!(ran.code == 2 && ran.stderr.ends_with(&last), "{args:?}: {}", ran.stderr);
+    }
+    let ran = env.run(&["search", "kestrel", "--jsn"]);
+    assert!(ran.code == 2 && ran.stderr.contains("'--json'"), "{}", ran.stderr);
+}
+
 #[test]
 fn filters_narrow_down_exactly() {
     let env = world();
@@ -214,6 +248,11 @@ fn filters_narrow_down_exactly() {
         (&["kestrel", "--project", "payments"], "a1 a2 a3 a4 a5 a6 a7 a20"),
         (&["kestrel", "-p", "core"], "b1 b2"),
         (&["kestrel", "--cwd", "/home/u/MapMaker"], "b1 b2"),
+        (&["kestrel", "--cwd", "mapmaker"], "b1 b2"),
+        (&["kestrel", "--cwd", "MapMaker/core/"], "b1 b2"),
+        (&["kestrel cwd:core"], "b1 b2"),
+        (&["kestrel", "--cwd", "Maker"], ""),
+        (&["kestrel", "--cwd", "home/u/MapMaker/core/more"], ""),
         (&["kestrel", "--session", "bbbb"], "b1 b2"),
         (&["kestrel", "--branch", "tiles"], "b1 b2"),
         (&["kestrel", "--model", "haiku"], "a20"),
@@ -258,7 +297,7 @@ fn the_query_language_says_what_it_says() {
         // A slip of the finger.
         ("kestrle wings -loop", "a2 a3 a4 a5 a6 a7 a20 b1 b2"),
     ] {
-        assert_eq!(found(&env, &["--", query]), expected, "{query}");
+        assert_eq!(found(&env, &[query]), expected, "{query}");
     }
     assert_eq!(found(&env, &["-F", "--", "E0603]: fun"]), "a4");
     assert_eq!(found(&env, &["-F", "--", "estre"]), "a1 a2 a3 a4 a5 a6 a7 a20 b1 b2", "inside a word");
@@ -276,7 +315,7 @@ fn what_cannot_be_meant_is_pointed_at() {
     let ran = env.run(&["search", "a \u{1b}[31m role:x"]);
     assert!(ran.code == 2 && !ran.stderr.contains('\u{1b}'), "{:?}", ran.stderr);
     for query in ["x /(/", "x role:robot", "-x", "/.*/", &"(a OR ".repeat(30), &"\"".repeat(5000)] {
-        let ran = env.run(&["search", "--", query]);
+        let ran = env.run(&["search", query]);
         assert_eq!(ran.code, 2, "{query}: {}", ran.stderr);
     }
 }
@@ -302,22 +341,111 @@ fn nothing_found_suggests_what_gives_hits() {
     }
 }
 
-#[test]
-fn context_follows_the_conversation() {
-    let env = world();
-    let ran = env.run(&["search", "--no-refresh", "--json", "-C", "2", "\"function public\""]);
-    let hit = &json_of(&ran)[0];
+/// The numbers of the lines before and after the best hit.
+fn near(env: &Env, args: &[&str]) -> (Vec<u64>, Vec<u64>) {
+    let ran = env.run(&[&["search", "--no-refresh", "--json"], args].concat());
+    let hit = json_of(&ran).into_iter().next().expect("a hit");
     let ids = |side: &str| -> Vec<u64> {
-        let near = hit[side].as_array().expect("a list").iter();
+        let near = hit[side].as_array().into_iter().flatten();
         near.map(|one| u64::from_str_radix(&one["uuid"].as_str().expect("an id")[9..13], 16).expect("a number"))
             .collect()
     };
-    // The abandoned branch (5) is not part of it, and a result comes with its call.
-    assert_eq!((ids("before"), ids("after")), (vec![3], vec![7]));
-    assert_eq!(hit["before"][0]["result"], "error[E0603]: function `kestrel` is private");
+    (ids("before"), ids("after"))
+}
+
+#[test]
+fn context_follows_the_conversation() {
+    let env = world();
+    // The abandoned branch (5) is not part of it, and a result comes with its call, both as one message.
+    for (query, count, expected) in [
+        ("\"function public\"", "1", (vec![3], vec![7])),
+        ("\"function public\"", "2", (vec![2, 3], vec![7, 9])),
+        ("\"function public\"", "9", (vec![1, 2, 3], vec![7, 9])),
+        ("\"tests pass now\"", "2", (vec![6, 7], vec![])),
+        ("\"never backs off\"", "3", (vec![], vec![2, 3, 6])),
+        // A call and a result that are hits themselves.
+        ("\"cargo test kestrel\"", "1", (vec![2], vec![4])),
+        ("\"file has been updated\"", "1", (vec![7], vec![9])),
+    ] {
+        assert_eq!(near(&env, &["-C", count, query]), expected, "-C {count} {query}");
+    }
+    let ran = env.run(&["search", "--no-refresh", "--json", "-C", "2", "\"function public\""]);
+    let hit = &json_of(&ran)[0];
+    assert_eq!(hit["before"][1]["result"], "error[E0603]: function `kestrel` is private");
     assert_eq!(hit["after"][0]["result"], "The file has been updated");
     let ran = env.run(&["search", "--no-refresh", "-B", "1", "tests pass now"]);
     assert!(ran.stdout.contains("The file has been updated"), "{}", ran.stdout);
+}
+
+/// Several calls at once: each is followed by the next one and by its own result, where the conversation ends.
+#[test]
+fn context_goes_on_behind_calls_that_were_made_at_once() {
+    let env = Env::new();
+    let said = |number, parent, message| {
+        let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
+        Said { session: A, number, parent, at, cwd, branch, agent: None, message }.line()
+    };
+    let lines = [
+        said(1, 0, person("count the herons")),
+        said(2, 1, call("Bash", "t1", json!({"command": "count first"}))),
+        said(3, 2, call("Bash", "t2", json!({"command": "count second"}))),
+        said(4, 2, result("t1", "seventeen", false)),
+        said(5, 3, result("t2", "twenty", false)),
+        said(6, 5, claude("claude-opus-4", "altogether a flock")),
+    ];
+    env.write(format!("-p/{A}.jsonl"), lines.concat());
+    env.index();
+    for (query, expected) in [
+        ("herons", (vec![], vec![2, 3, 6])),
+        ("flock", (vec![1, 2, 3], vec![])),
+        ("\"seventeen\"", (vec![1, 2], vec![3, 6])),
+    ] {
+        assert_eq!(near(&env, &["-C", "3", query]), expected, "{query}");
+    }
+}
+
+/// What subagents say stands in their parent's file without a parent of its own, often between that of others.
+#[test]
+fn context_of_what_a_subagent_reported() {
+    let env = Env::new();
+    let said = |number: u32, agent: &str, message: Value| {
+        let kind = if message["role"] == "assistant" { "assistant" } else { "user" };
+        let inner =
+            json!({"type": kind, "uuid": uuid(A, number), "timestamp": "2026-10-01T10:00:00.000Z", "message": message});
+        let line = json!({
+            "type": "progress", "uuid": uuid(A, number + 100), "parentUuid": uuid(A, number + 99), "sessionId": A,
+            "timestamp": "2026-10-01T10:00:00.000Z", "cwd": "/home/u/x",
+            "data": {"type": "agent_progress", "agentId": agent, "message": inner},
+        });
+        format!("{line}\n")
+    };
+    let lines = [
+        said(1, "a1", claude("claude-haiku-4", "look for the heron")),
+        said(2, "a1", call("Bash", "t1", json!({"command": "grep reeds"}))),
+        said(3, "a2", claude("claude-haiku-4", "another agent altogether")),
+        said(4, "a1", result("t1", "standing in the reeds", false)),
+        said(5, "a1", claude("claude-haiku-4", "found the bittern")),
+        said(6, "a2", claude("claude-haiku-4", "and on with it")),
+        said(7, "a1", claude("claude-haiku-4", "that is all")),
+    ];
+    env.write(format!("-p/{A}.jsonl"), lines.concat());
+    env.index();
+    assert_eq!(near(&env, &["-C", "1", "bittern"]), (vec![2], vec![7]));
+    assert_eq!(near(&env, &["-C", "5", "bittern"]), (vec![1, 2], vec![7]));
+}
+
+/// Two lines that name each other as their parent.
+#[test]
+fn in_a_circle_of_parents_nothing_is_shown_twice() {
+    let env = Env::new();
+    let said = |number, parent, text| {
+        let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
+        Said { session: A, number, parent, at, cwd, branch, agent: None, message: person(text) }.line()
+    };
+    env.write(format!("-p/{A}.jsonl"), said(1, 2, "the heron") + &said(2, 1, "the bittern"));
+    env.index();
+    assert_eq!(near(&env, &["-C", "4", "bittern"]), (vec![1], vec![]));
+    assert_eq!(near(&env, &["-C", "4", "heron"]), (vec![2], vec![]));
 }
 
 #[test]
@@ -351,7 +479,30 @@ fn pages_have_no_gaps_and_no_repeats() {
         assert_eq!(paged, ids(&whole));
         assert_eq!(paged.len(), 23);
     }
-    assert_eq!(env.run(&["search", "wagtail", "--cursor", "x"]).code, 2);
+    let page = |args: &[&str]| env.run(&[&["search", "--no-refresh", "--json", "-n", "5"], args].concat());
+    let first = json_of(&page(&["wagtail", "--since", "90d"]));
+    let cursor = first.last().and_then(|summary| summary["next_cursor"].as_str()).expect("a cursor").to_string();
+    // How much is shown of each session makes no difference; it goes on where the first page ended.
+    let second = json_of(&page(&["wagtail", "--since", "90d", "-m", "1", "--cursor", &cursor]));
+    assert_eq!(second.len(), 6);
+    assert!(second.iter().all(|hit| hit["type"] != "hit" || !first.contains(hit)));
+    for other in [
+        &["wagtail"][..],
+        &["wagtails", "--since", "90d"],
+        &["wagtail", "--since", "91d"],
+        &["wagtail", "--since", "90d", "--role", "human"],
+        &["wagtail", "--since", "90d", "--sort", "oldest"],
+        &["wagtail", "--since", "90d", "--messages"],
+        &["wagtail", "--since", "90d", "--meta"],
+        &["wagtail", "--since", "90d", "-F"],
+    ] {
+        let ran = page(&[other, &["--cursor", &cursor]].concat());
+        let is_refused = ran.code == 2 && ran.stderr.contains("belongs to another search");
+        assert!(is_refused, "{other:?}: {} {}", ran.code, ran.stderr);
+    }
+    for forged in ["x", "a-ffffffffffffffff", ""] {
+        assert_eq!(page(&["wagtail", "--cursor", forged]).code, 2, "{forged}");
+    }
 }
 
 #[test]
@@ -373,6 +524,184 @@ fn lists_for_other_programs() {
     assert_eq!(env.run(&["search", "-q", "\"zebra\""]).code, 1);
     let one = env.run(&["search", "--no-refresh", "-m", "1", "kestrel"]);
     assert_eq!(one.stdout.lines().count(), 2, "one hit of each session");
+}
+
+/// A list that is cut without a word is a wrong one; people see how many more there are, programs do not.
+#[test]
+fn lists_for_other_programs_are_whole() {
+    let env = Env::new();
+    for number in 0..23 {
+        let id = format!("cccc0000-0000-4000-8000-{number:012}");
+        let line = |part: u32, agent: bool| {
+            let uuid = format!("dddd{part:04}-0000-4000-8000-{number:012}");
+            let said = person(if agent { "a wagtail as the agent saw it" } else { "wagtail" });
+            let mut line = json!({"type": "user", "uuid": uuid, "sessionId": id, "message": said});
+            if agent {
+                line["agentId"] = json!(format!("a{part}"));
+                line["isSidechain"] = json!(true);
+            }
+            format!("{line}\n")
+        };
+        env.write(format!("-p/{id}.jsonl"), (0..4).map(|part| line(part, false)).collect::<String>());
+        env.write(format!("-p/{id}/subagents/agent-a9.jsonl"), line(9, true));
+    }
+    env.index();
+    let lines = |args: &[&str]| {
+        let ran = env.run(&[&["search", "--no-refresh", "wagtail"], args].concat());
+        ran.stdout.lines().count()
+    };
+    for (args, expected) in [
+        (&["-l"][..], 23),
+        (&["-c"], 23),
+        (&["--paths"], 46),
+        (&["-l", "--messages"], 23),
+        (&["-l", "-n", "7"], 7),
+        (&["-c", "-n", "7"], 7),
+        (&["--paths", "-n", "7"], 14),
+    ] {
+        assert_eq!(lines(args), expected, "{args:?}");
+    }
+}
+
+/// A folder may be called anything; a terminal must not obey it, and a program must be able to open it.
+#[test]
+fn paths_are_exact_for_programs_and_harmless_on_a_terminal() {
+    let env = Env::new();
+    let line = json!({"type": "user", "uuid": uuid(A, 1), "sessionId": A, "message": person("wagtail")});
+    let path = env.write(format!("-p\u{1b}[31m/{A}.jsonl"), format!("{line}\n"));
+    let path = path.to_str().expect("UTF-8");
+    env.index();
+    assert_eq!(env.run(&["search", "--paths", "wagtail"]).stdout, format!("{path}\n"));
+    let Some(shown) = env.on_terminal(&["search", "--paths", "wagtail"]) else { return };
+    assert!(shown.contains(A) && !shown.contains('\u{1b}'), "{shown:?}");
+    assert_eq!(env.on_terminal(&["search", "--paths", "-0", "wagtail"]), Some(format!("{path}\0")));
+}
+
+/// A subagent's transcript without the session that sent it: nothing was deleted, and nothing can be resumed.
+#[test]
+fn a_session_of_which_only_subagents_are_known() {
+    let env = Env::new();
+    let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
+    let message = claude("claude-haiku-4", "a wagtail");
+    let said = Said { session: A, number: 1, parent: 0, at, cwd, branch, agent: Some(AGENT), message };
+    let path = env.write(format!("-home-u-x/{A}/subagents/agent-{AGENT}.jsonl"), said.line());
+    env.index();
+    let shown = || env.run(&["search", "-C", "1", "wagtail"]).stdout + &env.run(&["sessions", "--tree"]).stdout;
+    let hit = env.hits("wagtail").pop().expect("a hit");
+    assert_eq!((&hit["source_missing"], &hit["resume"]), (&json!(false), &Value::Null));
+    assert!(!shown().contains("deleted") && shown().matches("subagents only").count() == 2, "{}", shown());
+    let ran = env.run(&["resume", A]);
+    assert!(ran.code == 1 && ran.stderr.contains("only subagents are known"), "{}", ran.stderr);
+    for number in 1..4 {
+        said_alone(&env, number, "something else stays");
+    }
+    env.index();
+    std::fs::remove_file(path).expect("removed");
+    env.index();
+    assert_eq!(env.hits("wagtail").pop().expect("a hit")["source_missing"], true);
+    assert!(shown().contains("transcript deleted"), "{}", shown());
+}
+
+/// A session with one message, in a file of its own.
+fn said_alone(env: &Env, number: u32, text: &str) {
+    let id = format!("cccc0000-0000-4000-8000-{number:012}");
+    let line = json!({"type": "user", "uuid": uuid(B, number), "sessionId": id, "message": person(text)});
+    env.write(format!("-home-u-x/{id}.jsonl"), format!("{line}\n"));
+}
+
+/// Programs get a title as it is; people see where it was cut.
+#[test]
+fn titles_are_whole_for_programs() {
+    let env = Env::new();
+    let title = format!("a wagtail {}at the end", "and another one ".repeat(20));
+    let line = json!({"type": "custom-title", "customTitle": title, "sessionId": A});
+    let said = json!({"type": "user", "uuid": uuid(A, 1), "sessionId": A, "message": person("what is it")});
+    env.write(format!("-home-u-x/{A}.jsonl"), format!("{said}\n{line}\n"));
+    env.index();
+    assert_eq!(env.hits("what is it")[0]["title"], title);
+    let listed: Value = serde_json::from_str(&env.run(&["sessions", "--json"]).stdout).expect("JSON");
+    assert_eq!(listed["title"], title);
+    let shown = env.run(&["search", "-C", "1", "wagtail"]).stdout;
+    let head = shown.lines().next().expect("a head");
+    assert!(head.contains('…') && head.chars().count() <= 120, "{shown}");
+}
+
+#[test]
+fn nothing_is_wider_than_the_screen() {
+    let env = Env::with_fixtures("home");
+    env.index();
+    std::fs::remove_dir_all(env.claude().join("projects/-home-dana-code-paperplane")).expect("removed");
+    env.index();
+    for columns in ["40", "50", "60", "80", "120"] {
+        for query in ["retry", "race condition", "error", "agent"] {
+            let mut command = env.command();
+            command.args(["search", "--no-refresh", "-C", "1", query]).env("COLUMNS", columns);
+            let output = command.output().expect("ran");
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let width = |line: &&str| unicode_width::UnicodeWidthStr::width(*line);
+            let widest = text.lines().max_by_key(width).expect("lines");
+            assert!(width(&widest) <= columns.parse().expect("a number"), "{columns} columns: {widest}");
+        }
+    }
+}
+
+#[test]
+fn the_running_session_is_found_when_it_is_named() {
+    let env = world();
+    for (args, expected) in [
+        (&["kestrel"][..], 8),
+        (&["kestrel", "--include-current"], 10),
+        (&["kestrel", "--session", B], 2),
+        (&["kestrel", "--session", "BBBB"], 2),
+        (&["kestrel session:bbbb"], 2),
+        (&["kestrel", "--session", "aaaa"], 8),
+        (&["kestrel -session:bbbb"], 8),
+    ] {
+        let mut command = env.command();
+        command.args(["search", "--no-refresh", "--messages", "-n", "100"]).args(args);
+        let ran = Ran::from(command.env("CLAUDE_CODE_SESSION_ID", B).output().expect("ran"));
+        assert_eq!(ran.stdout.lines().count(), expected, "{args:?}");
+    }
+}
+
+/// A folder that is there is meant as seen from here, whatever others are called the same.
+#[test]
+fn a_relative_folder_is_the_one_that_is_there() {
+    let env = Env::new();
+    let here = env.path().canonicalize().expect("a folder");
+    std::fs::create_dir(here.join("repo")).expect("made");
+    let said = |session: &str, cwd: &str| {
+        let (at, branch, message) = ("2026-10-01T10:00:00.000Z", "main", person("wagtail"));
+        Said { session, number: 1, parent: 0, at, cwd, branch, agent: None, message }.line()
+    };
+    env.write(format!("-p/{A}.jsonl"), said(A, here.join("repo").to_str().expect("UTF-8")));
+    env.write(format!("-p/{B}.jsonl"), said(B, "/elsewhere/repo/src"));
+    env.index();
+    let found_in = |folder: &str| found(&env, &["wagtail", "--cwd", folder]);
+    assert_eq!((found_in("repo").as_str(), found_in("./repo").as_str(), found_in(".").as_str()), ("a1", "a1", "a1"));
+    assert_eq!((found_in("elsewhere").as_str(), found_in("repo/src").as_str()), ("b1", "b1"));
+}
+
+/// A program cannot follow a sentence.
+#[test]
+fn suggestions_say_what_to_change_by_name() {
+    let env = world();
+    for (args, key, expected) in [
+        (&["tile", "--until", "2026-10"][..], "drop", json!(["until"])),
+        (&["tile", "--until", "2026-10", "--errors"], "drop", json!(["is:error", "until"])),
+        (&["tile", "-kestrel", "-draws"], "drop", json!(["not"])),
+        (&["\"tile kestrel\""], "query", json!("tile kestrel")),
+    ] {
+        let ran = env.run(&[&["search", "--no-refresh", "--json"], args].concat());
+        let summary = json_of(&ran).pop().expect("a summary");
+        let suggestions = summary["suggestions"].as_array().expect("a list");
+        assert!(suggestions.iter().any(|one| one[key] == expected), "{args:?}: {summary}");
+    }
+    let mut command = env.command();
+    command.args(["search", "--no-refresh", "--json", "tile"]).env("CLAUDE_CODE_SESSION_ID", B);
+    let ran = Ran::from(command.output().expect("ran"));
+    let summary = json_of(&ran).pop().expect("a summary");
+    assert_eq!(summary["suggestions"][0]["add"], "--include-current", "{summary}");
 }
 
 #[test]
@@ -515,4 +844,103 @@ fn pages_reach_behind_what_is_ranked_closely() {
         }
         assert_eq!(paged.len(), 260, "{flat:?}");
     }
+}
+
+/// A session of one person, a line for each text.
+fn monologue(env: &Env, session: &str, texts: &[&str]) {
+    let line = |(at, text): (usize, &&str)| {
+        let number = at as u32 + 1;
+        let at = "2026-10-01T10:00:00.000Z";
+        Said { session, number, parent: 0, at, cwd: "/home/u/x", branch: "main", agent: None, message: person(text) }
+            .line()
+    };
+    env.write(format!("-home-u-x/{session}.jsonl"), texts.iter().enumerate().map(line).collect::<String>());
+}
+
+#[test]
+fn text_that_was_pasted_is_found_whatever_it_holds() {
+    let env = Env::new();
+    let long: String = (0..90).map(|number| format!("at Object.step{number} (lib/run{number}.js) &&\n")).collect();
+    let texts = [
+        "please cite file:line throughout",
+        "you can send after:null to get the first page",
+        "/* Timeline axis styling */ .vis {",
+        "cd /srv/app && mix test || true",
+        "console.error(\"Failed to create streaming session:\", error);",
+        "ls -la then",
+        &long,
+        "look at those PRs again",
+        "**fixed** the margins of the page",
+        "fixedly staring",
+    ];
+    monologue(&env, A, &texts);
+    env.index();
+    for (query, expected) in [
+        ("cite file:line throughout", "a1"),
+        ("send after:null to get", "a2"),
+        ("/* Timeline axis styling */", "a3"),
+        ("cd /srv/other && mix test", "a4"),
+        (texts[4], "a5"),
+        ("-la then", "a6"),
+        (&long, "a7"),
+        // Words with this beginning, though the letters with a star stand in bold text.
+        ("fixed*", "a9 a10"),
+    ] {
+        let ran = env.run(&["search", "--no-refresh", "--json", "--messages", "-n", "100", query]);
+        assert_eq!(ran.code, 0, "{query}: {}", ran.stderr);
+        assert!(found(&env, &[query]).split(' ').any(|one| expected.split(' ').any(|right| right == one)), "{query}");
+        let first = json_of(&ran)[0]["uuid"].as_str().unwrap_or_default().to_string();
+        assert!(
+            expected.split(' ').any(|right| uuid(A, right[1..].parse().expect("a number")) == first),
+            "{query}: {first}"
+        );
+    }
+    assert_eq!(found(&env, &["fixed*"]), "a9 a10");
+    assert_eq!(found(&env, &["-F", "those PR"]), "a8", "a small letter behind capitals cuts them elsewhere");
+    let refused = env.run(&["search", "--no-refresh", "kind:pod nginx"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+}
+
+#[test]
+fn words_are_found_by_what_one_remembers_of_them() {
+    let env = Env::new();
+    let long =
+        format!("{}never retry after removal\n{}", "noise of a log\n".repeat(400), "noise of a log\n".repeat(400));
+    let mut texts = vec![
+        "commit 1d1cd9a4f0b2 broke it",
+        "the messageTypeGroup was renamed",
+        "the rules are disabled again",
+        "class EntityProcess",
+        &long,
+    ];
+    let short: Vec<String> = (0..300).map(|number| format!("never removal {number} after a retry {number}")).collect();
+    texts.extend(short.iter().map(String::as_str));
+    monologue(&env, A, &texts);
+    env.index();
+    for (query, first) in [
+        ("1d1cd9a", 1),
+        ("1d1cd9a4f0b2ffff", 1),
+        ("messageTypeGro", 2),
+        ("rule disabling", 3),
+        ("entitprocess", 4),
+        // Among three hundred that hold the same words in another order.
+        ("never retry after removal", 5),
+    ] {
+        let ran = env.run(&["search", "--no-refresh", "--json", "--messages", query]);
+        assert_eq!(json_of(&ran)[0]["uuid"], json!(uuid(A, first)), "{query}: {}", ran.stderr);
+    }
+    let ran = env.run(&["search", "--no-refresh", "removalAfterNever"]);
+    assert!(ran.code == 0 && ran.stderr.contains("nothing holds removalAfterNever as it is"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_title_counts_for_the_session_it_names() {
+    let env = Env::new();
+    monologue(&env, A, &["what was said"]);
+    let title = json!({"type": "summary", "summary": "Hedgehog winter quarters", "leafUuid": uuid(A, 1)});
+    let orphan = json!({"type": "summary", "summary": "Hedgehog summer quarters", "leafUuid": uuid(A, 99)});
+    env.write(format!("-home-u-x/{B}.jsonl"), format!("{title}\n{orphan}\n"));
+    env.index();
+    let ran = env.run(&["search", "--no-refresh", "--json", "hedgehog winter quarters"]);
+    assert_eq!(json_of(&ran)[0]["session_id"], json!(A), "{}", ran.stdout);
 }

@@ -91,6 +91,18 @@ impl Env {
         Ran::from(self.command().args(args).output().expect("ran"))
     }
 
+    /// What a terminal would get; nothing where there is no `script` to play one.
+    pub(crate) fn on_terminal(&self, args: &[&str]) -> Option<String> {
+        let words = args.iter().map(|arg| format!("'{arg}'")).collect::<Vec<_>>().join(" ");
+        let line = format!("{} {words}", env!("CARGO_BIN_EXE_unspool"));
+        let mut command = Command::new("script");
+        let same = self.command();
+        command.env_clear().envs(same.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.args(["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh").stdin(std::process::Stdio::null());
+        let output = command.current_dir(self.path()).output().ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"))
+    }
+
     /// Indexes; the run must end well (0) or with problems noted (3).
     pub(crate) fn index(&self) -> Ran {
         let ran = self.run(&["index"]);

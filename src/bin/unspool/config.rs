@@ -26,6 +26,8 @@ pub(crate) struct Global {
     pub(crate) index_dir: Option<PathBuf>,
 
     /// When to use colours: auto, always, never
+    ///
+    /// With always, a pipe gets what a terminal would: for `less -R` and fzf. CLICOLOR_FORCE=1 does the same.
     #[arg(long, global = true, value_enum, value_name = "WHEN", hide_possible_values = true, help_heading = "Output")]
     pub(crate) color: Option<Color>,
 }

@@ -7,6 +7,7 @@ use anstream::AutoStream;
 use anyhow::Context as _;
 use unicode_width::UnicodeWidthStr as _;
 use unspool::error::{Error, ErrorKind};
+use unspool::render::json;
 use unspool::untrusted::{for_terminal, one_line};
 
 /// Everything went well, or something was found.
@@ -102,6 +103,12 @@ pub(crate) fn ended(written: io::Result<()>) -> anyhow::Result<()> {
 }
 
 static HUSHED: AtomicBool = AtomicBool::new(false);
+static FOR_PROGRAMS: AtomicBool = AtomicBool::new(false);
+
+/// From now on errors are JSON, as the answer would have been.
+pub(crate) fn speak_json() {
+    FOR_PROGRAMS.store(true, Ordering::Relaxed);
+}
 
 /// From now on nothing is said beside the answer.
 pub(crate) fn hush() {
@@ -132,14 +139,27 @@ pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Whether a person will read the answer: on a terminal, or behind a pipe for which colours were asked, as by
+/// `less -R` or fzf.
+pub(crate) fn is_for_people(color: Color) -> bool {
+    is_terminal() || choice(color) != anstream::ColorChoice::Never
+}
+
 /// Prints what clap has to say: help as it is, a complaint without what a terminal would obey, as it repeats what was
-/// typed, or pasted.
-pub(crate) fn usage(error: &clap::Error) -> anyhow::Result<u8> {
+/// typed, or pasted, and what else may have been meant.
+pub(crate) fn usage(error: &clap::Error, hint: Option<&str>) -> anyhow::Result<u8> {
     if !error.use_stderr() {
         error.print().or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
         return Ok(OK);
     }
-    let _ = write!(io::stderr().lock(), "{}", for_terminal(&error.render().to_string()));
+    let text = error.render().to_string();
+    if FOR_PROGRAMS.load(Ordering::Relaxed) {
+        let message = text.lines().next().unwrap_or_default();
+        let _ = json::error(&mut io::stderr().lock(), message.trim_start_matches("error: "), hint, FAILED);
+        return Ok(FAILED);
+    }
+    let _ = write!(io::stderr().lock(), "unspool: {}", for_terminal(&text));
+    hint.into_iter().for_each(|hint| note(&format!("hint: {hint}")));
     Ok(FAILED)
 }
 
@@ -157,8 +177,13 @@ pub(crate) fn notes_are_seen() -> bool {
 
 /// Says what went wrong and what to do next; gives the exit code for it.
 pub(crate) fn explain(error: &anyhow::Error) -> u8 {
-    note(&format!("error: {}", sentence(error)));
     let known = error.downcast_ref::<Error>();
+    if FOR_PROGRAMS.load(Ordering::Relaxed) {
+        let hint = known.and_then(Error::hint_text);
+        let _ = json::error(&mut io::stderr().lock(), &sentence(error), hint, code_of(error));
+        return code_of(error);
+    }
+    note(&format!("error: {}", sentence(error)));
     if let Some((text, part)) = known.and_then(Error::part) {
         point(text, part);
     }

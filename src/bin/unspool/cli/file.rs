@@ -76,7 +76,7 @@ pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
     }
     if args.json {
         out::print(config.color, |out| render::history::actions_json(out, &files))?;
-    } else if out::is_terminal() {
+    } else if out::is_for_people(config.color) {
         pager::print(config, |out| config.screen().actions(out, &files))?;
     } else if args.diff {
         out::print(config.color, |out| render::history::patches_plain(out, &files))?;

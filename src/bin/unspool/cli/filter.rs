@@ -35,7 +35,7 @@ pub(crate) struct FilterArgs {
     #[arg(long)]
     here: bool,
 
-    /// The folder it was said in, or one above
+    /// The folder it was said in, or one above: a path, or the end of one
     #[arg(long, value_name = "DIR")]
     cwd: Vec<String>,
 
@@ -71,7 +71,7 @@ pub(crate) struct FilterArgs {
     #[arg(long)]
     no_agents: bool,
 
-    /// Also the Claude Code session this command runs in
+    /// Also the Claude Code session this command runs in; --session with its id does the same
     #[arg(long)]
     include_current: bool,
 }
@@ -114,7 +114,8 @@ impl FilterArgs {
         ];
         for (field, values) in lists {
             for value in values {
-                conditions.push(Condition::parse(field, value, &around)?);
+                let value = if field == "cwd" { folder(value, around.folder.as_deref()) } else { value.clone() };
+                conditions.push(Condition::parse(field, &value, &around)?);
             }
         }
         for (field, value) in dates {
@@ -132,9 +133,23 @@ impl FilterArgs {
             conditions.push(Condition { negated: self.no_agents, ..Condition::from(Test::Agent) });
         }
         let current = config::var("CLAUDE_CODE_SESSION_ID").filter(|_| !self.include_current);
-        let without_session = current.map(|id| id.to_string_lossy().into_owned());
+        let current = current.map(|id| id.to_string_lossy().into_owned());
+        let without_session = current.filter(|id| !names_session(&conditions, id));
         Ok(Filter { meta: false, without_session, conditions })
     }
+}
+
+/// A folder that is there as seen from the current one is meant by its whole path; any other stays as it was typed.
+fn folder(value: &str, current: Option<&str>) -> String {
+    let there = current.map(|current| Path::new(current).join(value)).filter(|path| path.is_dir());
+    there.map_or_else(|| value.to_string(), |path| path.to_string_lossy().into_owned())
+}
+
+/// Whether somebody asks for just this session.
+pub(crate) fn names_session(conditions: &[Condition], id: &str) -> bool {
+    let id = id.to_lowercase();
+    let names = |one: &Condition| matches!(&one.test, Test::Session(named) if id.starts_with(&named.to_lowercase()));
+    conditions.iter().any(|one| !one.negated && names(one))
 }
 
 /// The folder, or if it is in a repository, the top of that and of all its worktrees.

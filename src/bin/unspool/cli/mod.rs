@@ -25,6 +25,7 @@ mod status;
 mod verify;
 mod watch;
 mod why;
+mod words;
 
 use std::ffi::OsString;
 
@@ -122,9 +123,16 @@ enum Command {
 
 /// Parses the command line and runs the command.
 pub(crate) fn run() -> anyhow::Result<u8> {
-    let cli = match parse(std::env::args_os().map(plain).collect()) {
+    let args: Vec<OsString> = std::env::args_os().map(plain).collect();
+    if args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json") {
+        out::speak_json();
+    }
+    let cli = match parse(args.clone()) {
         Ok(cli) => cli,
-        Err(error) => return out::usage(&error),
+        Err(error) => {
+            let instead = command_at(&args).and_then(|at| words::search_instead(&args[at..], &error));
+            return out::usage(&error, instead.as_deref());
+        }
     };
     match &cli.command {
         // What must work whatever the configuration and the surroundings are like.
@@ -175,14 +183,22 @@ fn plain(arg: OsString) -> OsString {
     let text = arg.to_string_lossy();
     let blank = text.find(char::is_whitespace);
     let is_value = text.starts_with("--") && text.find('=') < blank && text.contains('=');
-    if text.starts_with('-') && blank.is_some() && !is_value { format!(" {text}").into() } else { arg }
+    if text.starts_with('-') && blank.is_some() && !is_value { words::marked(&text) } else { arg }
 }
 
 /// Reads the arguments. To list all commands with all their options takes longer than to look a word up, so a search is
-/// first read as if there were no others; what does not hold then is for the whole list to explain.
+/// first read as if there were no others, then with what is no option among the words; what does not hold even so is
+/// for the whole list to explain.
 fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let args = with_search(args);
-    if let Ok(Searching { global, command: Only::Search(args) }) = Searching::try_parse_from(&args) {
+    let mut args = with_search(args);
+    let mut read = Searching::try_parse_from(&args);
+    let is_other = matches!(&read, Err(error) if error.kind() == clap::error::ErrorKind::InvalidSubcommand);
+    if !is_other && (read.is_err() || args.iter().any(words::is_ambiguous)) {
+        let is_valid = |word: &str| Searching::try_parse_from(["unspool", "search", "x", word]).is_ok();
+        args = words::apart(&Searching::command(), args, is_valid);
+        read = Searching::try_parse_from(&args);
+    }
+    if let Ok(Searching { global, command: Only::Search(args) }) = read {
         return Ok(Cli { global, command: Command::Search(args) });
     }
     let mut command = Cli::command();
@@ -209,28 +225,25 @@ enum Only {
 
 /// `unspool WORDS` is short for `unspool search WORDS`: puts the command in where none is named.
 fn with_search(mut args: Vec<OsString>) -> Vec<OsString> {
-    let takes_value = ["--root", "--index-dir", "--color"];
-    let mut at = 1;
-    while let Some(text) = args.get(at).map(|arg| arg.to_string_lossy().into_owned()) {
-        match text.as_str() {
-            "-h" | "--help" | "-V" | "--version" => return args,
-            option if takes_value.contains(&option) => at += 2,
-            option
-                if option.starts_with("--root=")
-                    || option.starts_with("--index-dir=")
-                    || option.starts_with("--color=") =>
-            {
-                at += 1;
-            }
-            word => {
-                if !Command::has_subcommand(word) {
-                    args.insert(at, "search".into());
-                }
-                return args;
-            }
-        }
+    if let Some(at) = command_at(&args).filter(|at| !Command::has_subcommand(&args[*at].to_string_lossy())) {
+        args.insert(at, "search".into());
     }
     args
+}
+
+/// Where the command stands, or the first word in its place: behind the options of every command.
+fn command_at(args: &[OsString]) -> Option<usize> {
+    let takes_value = ["--root", "--index-dir", "--color"];
+    let mut at = 1;
+    while let Some(text) = args.get(at).map(|arg| arg.to_string_lossy()) {
+        match text.as_ref() {
+            "-h" | "--help" | "-V" | "--version" => return None,
+            option if takes_value.contains(&option) => at += 2,
+            option if option.split_once('=').is_some_and(|(name, _)| takes_value.contains(&name)) => at += 1,
+            _ => return Some(at),
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -269,6 +282,7 @@ mod tests {
             "search -h",
             "search --version",
             "search --jsn",
+            "search word --projct x",
             "search -n",
             "search -l -c word",
             "-n 3 word --here --role human --role tool",
@@ -281,6 +295,36 @@ mod tests {
             let said =
                 |read: Result<Cli, clap::Error>| read.map_or_else(|error| error.to_string(), |cli| format!("{cli:?}"));
             assert_eq!(said(parse(args.clone())), said(Cli::try_parse_from(with_search(args))), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_option_is_a_word() {
+        for (line, words, rest) in [
+            ("oauth -github", "oauth -github", ""),
+            ("search retry -tool:Bash -n 3", "retry -tool:Bash", "-n 3"),
+            ("search -n3 retry -is:agent -l", "retry -is:agent", "-n3 -l"),
+            ("rm -rf node_modules", "rm -rf node_modules", ""),
+            ("git push --force", "git push --force", ""),
+            ("cargo build --release --json", "cargo build --release", "--json"),
+            ("-github oauth", "-github oauth", ""),
+            ("git commit --amend -m 3", "git commit --amend", "-m 3"),
+            ("oauth -python -name -cli -mail", "oauth -python -name -cli -mail", ""),
+            ("search -p shop -p=x oauth --since -2d -0lq", "oauth", "-p shop -p=x --since -2d -0lq"),
+            ("--root x oauth -rf", "oauth -rf", "--root x"),
+            ("search --sort newest -old --until=2d", "-old", "--sort newest --until=2d"),
+        ] {
+            let args =
+                |line: &str| ["unspool"].into_iter().chain(line.split_whitespace()).map(OsString::from).collect();
+            let shown = |cli: Cli| match &cli.command {
+                Command::Search(args) => (args.words(), format!("{:?} {args:?}", cli.global)),
+                other => (String::new(), format!("{other:?}")),
+            };
+            let (found, options) = shown(parse(args(line)).expect(line));
+            assert_eq!(found, words, "{line}");
+            let options_of = |shown: &str| shown.split_once("fixed_strings").map(|(_, rest)| rest.to_string());
+            let (_, expected) = shown(parse(args(&format!("search {rest} x"))).expect(rest));
+            assert_eq!(options_of(&options), options_of(&expected), "{line}");
         }
     }
 

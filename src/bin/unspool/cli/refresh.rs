@@ -4,6 +4,7 @@
 //! search never holds a writer and never dies of one.
 
 use std::mem::ManuallyDrop;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,7 @@ pub(crate) fn open(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
     let Some(reader) = config.store.read()? else {
         return first_time(config, refresh);
     };
+    missing_roots(config);
     if !refresh {
         return Ok(Fresh::new(reader, None));
     }
@@ -54,6 +56,16 @@ pub(crate) fn open(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
     }
     let reader = config.store.read()?.unwrap_or(reader);
     Ok(Fresh::new(reader, None))
+}
+
+/// Says which folders are not there: the index may know what they held, and nothing new will come.
+fn missing_roots(config: &Config) {
+    let missing = |path: &Path| matches!(path.try_exists(), Ok(false));
+    let all_missing = config.roots.iter().all(|root| missing(&root.path));
+    // Of the usual places, one is enough.
+    for root in config.roots.iter().filter(|root| (root.required || all_missing) && missing(&root.path)) {
+        out::note(&format!("there is no folder {}; answering from the index as it is", root.path.display()));
+    }
 }
 
 /// There is no index yet: make one, however long it takes, and let the user watch.

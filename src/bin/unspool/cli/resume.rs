@@ -70,6 +70,10 @@ fn plan(session: &Session, fork: bool) -> Result<Plan, Error> {
     if session.history_only {
         return Err(impossible(format!("of session {id} only its prompts are left; it cannot be resumed")).hint(keep));
     }
+    if session.agents_only && !session.gone {
+        let what = format!("of session {id} only subagents are known, not its own transcript; it cannot be resumed");
+        return Err(impossible(what).hint(keep));
+    }
     if session.gone || !matches!(session.path.try_exists(), Ok(true)) {
         let what = format!("Claude Code has deleted the transcript of session {id}; it cannot be resumed");
         return Err(impossible(what).hint(keep));
@@ -155,7 +159,7 @@ impl Plan {
 }
 
 /// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./~:@%+=,".contains(c);
     if !word.is_empty() && !word.starts_with('~') && word.chars().all(is_plain) {
         word.to_string()

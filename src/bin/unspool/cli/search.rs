@@ -5,13 +5,14 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use unspool::error::{Error, ErrorKind};
 use unspool::index::Sort;
-use unspool::query::Query;
+use unspool::query::{Filter, Query};
 use unspool::render::hits::{Extras, Listing};
 use unspool::render::{hits, json};
-use unspool::search::{Cursor, Request, Response, Suggestion, search, suggestions};
+use unspool::search::{Cursor, Request, Response, Suggestion, as_text, search, suggestions};
 
-use super::filter::FilterArgs;
+use super::filter::{FilterArgs, names_session};
 use super::refresh;
+use super::words::joined;
 use crate::config::{self, Config};
 use crate::out;
 
@@ -33,8 +34,12 @@ pub(crate) struct SearchArgs {
     /// What to look for
     ///
     /// May be left out where a filter says it: the newest come first.
-    #[arg(value_name = "QUERY", required_unless_present_any = FilterArgs::NAMES)]
+    #[arg(value_name = "QUERY", required_unless_present_any = FilterArgs::NAMES.into_iter().chain(["text"]))]
     query: Vec<String>,
+
+    /// Words in which nothing is an operator: `unspool search -- -rf`
+    #[arg(last = true, value_name = "TEXT")]
+    text: Vec<String>,
 
     /// Take the query as plain text, to be found letter by letter
     #[arg(long, short = 'F')]
@@ -46,7 +51,7 @@ pub(crate) struct SearchArgs {
 
     /// Show the best N sessions, or with --messages the best N messages
     ///
-    /// 10, unless the configuration says otherwise.
+    /// 10, unless the configuration says otherwise; -l, -c and --paths list all of them.
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
 
@@ -81,6 +86,61 @@ pub(crate) struct SearchArgs {
     shown: ShownArgs,
 }
 
+impl SearchArgs {
+    /// The words of the query, as they were typed.
+    pub(super) fn words(&self) -> String {
+        joined(&self.query)
+    }
+
+    /// What is asked, as a number: all that decides which hits there are, and in which order. Taken from what was
+    /// typed: `2d` is another time on the next page.
+    fn question(&self) -> u16 {
+        let text = (&self.query, &self.text, self.fixed_strings, self.ignore_case);
+        let asked = format!("{text:?} {:?} {:?}", (self.sort, self.meta, self.messages), self.filter);
+        (xxhash_rust::xxh3::xxh3_64(asked.as_bytes()) & 0xffff) as u16
+    }
+
+    /// Where an earlier answer to the same question ended.
+    fn place(&self, cursor: &str) -> Result<Cursor, Error> {
+        let refused = |what: String, hint: &str| Error::new(ErrorKind::Usage, what).hint(hint);
+        let place: Cursor =
+            cursor.parse().map_err(|()| refused(format!("{cursor:?} is no cursor"), "use one that an answer gave"))?;
+        if !place.belongs_to(self.question()) {
+            let hint = "give the query, the filters and the order of the answer it comes from, or leave it out";
+            return Err(refused(format!("the cursor {cursor} belongs to another search"), hint));
+        }
+        Ok(place)
+    }
+
+    fn query(&self, config: &Config) -> anyhow::Result<Query> {
+        let text = joined(&self.text);
+        Ok(match (self.query.is_empty(), self.text.is_empty()) {
+            (true, true) => Query::everything(),
+            _ if self.fixed_strings => {
+                let all = [self.query.as_slice(), &self.text].concat();
+                Query::literal(&joined(&all), self.ignore_case)?
+            }
+            (true, false) => Query::plain(&text)?,
+            (false, true) => parsed(config, &self.words())?,
+            (false, false) => {
+                let mut query = Query::parse(&self.words(), &config.surroundings())?;
+                query.chunks.extend(Query::plain(&text)?.chunks);
+                query.text = format!("{} {text}", query.text);
+                query
+            }
+        })
+    }
+}
+
+/// Reads a query. What cannot be understood is plain text, if it stands somewhere as it was typed.
+fn parsed(config: &Config, text: &str) -> Result<Query, Error> {
+    Query::parse(text, &config.surroundings()).or_else(|error| {
+        let reader = config.store.read().ok().flatten();
+        let plain = reader.and_then(|reader| as_text(&reader, text, &Filter::default()).ok().flatten());
+        plain.ok_or(error)
+    })
+}
+
 /// How hits are shown.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
@@ -97,15 +157,15 @@ struct ShownArgs {
     #[arg(long, short = 'C', value_name = "N")]
     context: Option<usize>,
 
-    /// Only the ids of sessions with hits
+    /// Only the ids of sessions with hits, all of them unless -n says otherwise
     #[arg(long, short = 'l', conflicts_with_all = ["count", "paths"])]
     list: bool,
 
-    /// Only the number of hits in each session
+    /// Only the number of hits in each session, of all sessions unless -n says otherwise
     #[arg(long, short = 'c', conflicts_with = "paths")]
     count: bool,
 
-    /// Only the transcripts that hold hits
+    /// Only the transcripts that hold hits, all of them unless -n says otherwise
     #[arg(long)]
     paths: bool,
 
@@ -130,6 +190,14 @@ struct ShownArgs {
     json: bool,
 }
 
+impl ShownArgs {
+    /// What is listed instead of hits.
+    fn listing(&self) -> Option<Listing> {
+        let wanted = [(self.list, Listing::Ids), (self.count, Listing::Counts), (self.paths, Listing::Paths)];
+        wanted.into_iter().find(|(wanted, _)| *wanted).map(|(_, listing)| listing)
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Order {
     /// The best first
@@ -148,7 +216,8 @@ pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
     let request = request(config, args)?;
     let fresh = refresh::open(config, !args.no_refresh)?;
     // As a whole among the threads, so that they need not be woken for each part of it.
-    let response = rayon::scope(|_| search(&fresh.reader, &request))?;
+    let mut response = rayon::scope(|_| search(&fresh.reader, &request))?;
+    response.next = response.next.map(|cursor| cursor.of(args.question()));
     let nothing = response.total_hits == 0;
     let instead = if nothing && !args.shown.quiet { suggestions(&fresh.reader, &request)? } else { Vec::new() };
     let elapsed_ms = start.elapsed().as_secs_f64() * 1000.0;
@@ -165,17 +234,14 @@ fn show(config: &Config, args: &SearchArgs, response: &Response, elapsed_ms: f64
     if response.total_hits == 0 {
         return Ok(());
     }
-    let listing =
-        [(args.shown.list, Listing::Ids), (args.shown.count, Listing::Counts), (args.shown.paths, Listing::Paths)];
-    let listing = listing.into_iter().find(|(wanted, _)| *wanted).map(|(_, listing)| listing);
-    if let Some(listing) = listing {
+    if let Some(listing) = args.shown.listing() {
         let end = if args.shown.null { 0 } else { b'\n' };
         let mut list = Vec::new();
-        hits::sessions(&mut list, response, listing, end)?;
+        hits::sessions(&mut list, response, listing, end, out::is_terminal() && !args.shown.null)?;
         return out::write_all(&list);
     }
     let extras = Extras { explain: args.shown.explain, elapsed_ms };
-    let for_people = out::is_terminal() || extras.explain || has_context(args);
+    let for_people = out::is_for_people(config.color) || extras.explain || has_context(args);
     out::print(config.color, |out| {
         if for_people { config.screen().search(out, response, extras) } else { hits::plain(out, response) }
     })
@@ -197,6 +263,13 @@ fn notes(request: &Request, response: &Response, instead: &[Suggestion]) {
     for (word, meant) in &response.corrections {
         out::note(&format!("{word} is nowhere; looking for {meant}"));
     }
+    if response.scattered {
+        out::note(&format!("nothing holds {} as it is; these hold parts of it", request.query.text));
+    }
+    if request.query.thinned {
+        let count = request.query.chunks.len();
+        out::note(&format!("a long text: looking for the {count} words of it that tell most"));
+    }
     if response.only_meta {
         out::note("found only in what Claude Code itself put in (hooks, reminders, skills)");
     }
@@ -211,21 +284,19 @@ fn notes(request: &Request, response: &Response, instead: &[Suggestion]) {
 }
 
 fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
-    let text = args.query.join(" ");
-    let query = match args.fixed_strings {
-        _ if args.query.is_empty() => Query::everything(),
-        true => Query::literal(&text, args.ignore_case)?,
-        false => Query::parse(&text, &config.surroundings())?,
-    };
+    let query = args.query(config)?;
     let mut filter = args.filter.filter(config)?;
     filter.meta = args.meta;
-    let after: Option<Cursor> = match &args.cursor {
-        Some(text) => Some(text.parse().map_err(|()| {
-            Error::new(ErrorKind::Usage, format!("{text:?} is no cursor")).hint("use one that an answer gave")
-        })?),
-        None => None,
+    filter.without_session = filter.without_session.filter(|id| !names_session(&query.conditions, id));
+    let after = args.cursor.as_ref().map(|text| args.place(text)).transpose()?;
+    // What another program reads is whole, unless it says how much it wants.
+    let listing = args.shown.listing();
+    let (limit, per_session) = match listing {
+        None => (config.limit, PER_SESSION),
+        Some(Listing::Paths) => (usize::MAX, usize::MAX),
+        // A session that is only listed needs no more than one.
+        Some(Listing::Ids | Listing::Counts) => (usize::MAX, 1),
     };
-    let lists_sessions = (args.shown.list || args.shown.count) && !args.shown.json;
     let by_time = matches!(args.sort, Order::Newest | Order::Oldest) || !query.has_words();
     Ok(Request {
         sort: match args.sort {
@@ -235,10 +306,9 @@ fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
         },
         query,
         filter,
-        limit: args.limit.unwrap_or(config.limit).clamp(1, LIMIT_CAP),
-        // A session that is only listed needs no more than one.
-        per_session: if lists_sessions { 1 } else { args.max_count.unwrap_or(PER_SESSION).clamp(1, LIMIT_CAP) },
-        flat: args.messages,
+        limit: args.limit.map_or(limit, |limit| limit.clamp(1, LIMIT_CAP)),
+        per_session: args.max_count.map_or(per_session, |count| count.clamp(1, LIMIT_CAP)),
+        flat: args.messages && listing.is_none(),
         around: around(&args.shown),
         after,
         now: config::now(),

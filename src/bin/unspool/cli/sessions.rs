@@ -108,7 +108,7 @@ pub(crate) fn run(config: &Config, args: &SessionsArgs) -> anyhow::Result<u8> {
             render::json(out, &found)
         } else if args.csv {
             render::csv(out, &found)
-        } else if out::is_terminal() || args.tree {
+        } else if out::is_for_people(config.color) || args.tree {
             screen.sessions(out, &found, args.tree)
         } else {
             render::plain(out, &found)
