@@ -109,6 +109,8 @@ fn a_root_that_is_not_there_is_told_of() {
         let ran = env.run(args);
         assert!(ran.code == 0 && ran.stdout.lines().count() == 2 && told(&ran), "{args:?}: {}", ran.stderr);
     }
+    let ran = env.run(&["--root", "nowhere", "search", "pelican"]);
+    assert!(ran.stderr.contains("there is no folder ") && ran.stderr.contains("nowhere\n"), "{}", ran.stderr);
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(crate) fn open(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
     let Some(reader) = config.store.read()? else {
         return first_time(config, refresh);
     };
-    missing_roots(config);
+    missing_roots(config, "; answering from the index as it is");
     if !refresh {
         return Ok(Fresh::new(reader, None));
     }
@@ -58,13 +58,13 @@ pub(crate) fn open(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
     Ok(Fresh::new(reader, None))
 }
 
-/// Says which folders are not there: the index may know what they held, and nothing new will come.
-fn missing_roots(config: &Config) {
+/// Says which folders are not there, and what comes of it: nothing new will be found.
+fn missing_roots(config: &Config, so: &str) {
     let missing = |path: &Path| matches!(path.try_exists(), Ok(false));
     let all_missing = config.roots.iter().all(|root| missing(&root.path));
     // Of the usual places, one is enough.
     for root in config.roots.iter().filter(|root| (root.required || all_missing) && missing(&root.path)) {
-        out::note(&format!("there is no folder {}; answering from the index as it is", root.path.display()));
+        out::note(&format!("there is no folder {}{so}", root.path.display()));
     }
 }
 
@@ -72,6 +72,7 @@ fn missing_roots(config: &Config) {
 fn first_time(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
     if refresh {
         out::note("there is no index yet; reading all sessions once");
+        missing_roots(config, "");
         let status = index_command(config)?.stdout(Stdio::null()).status()?;
         if status.code() == Some(i32::from(out::INTERRUPTED)) {
             return Err(unspool::error::Error::new(
