@@ -37,10 +37,11 @@ const AGE_HALF: f32 = 90.0 * 86_400_000.0;
 const COVERED_LEAST: f32 = 0.05;
 /// How much another form of a word counts as the word itself.
 const OTHER_FORM: f32 = 0.8;
-/// How much more a hit counts that holds the words of the query in their order: two of them, or more, which hardly ever
-/// stand together by chance.
-const PAIR_IN_ORDER: f32 = 2.0;
-const IN_ORDER: f32 = 4.0;
+/// How much more a hit counts that holds so many words of a query in their order, and more.
+const IN_ORDER: [f32; 4] = [1.0, 1.0, 2.0, 4.0];
+/// So many words hardly ever stand in order by chance: a long text that holds them comes before short ones that hold them
+/// somehow.
+const BY_NO_CHANCE: usize = 4;
 /// How much a name counts that belongs to no known session.
 const NAMELESS: f32 = 0.7;
 /// How many names of sessions are looked up.
@@ -259,13 +260,16 @@ impl Reader {
         let addresses: Vec<DocAddress> = hits.iter().map(|hit| hit.address).collect();
         let coverage = self.coverage(search, &addresses)?;
         let as_one = self.as_one(search, &addresses)?;
-        let side_by_side = if search.query.sequence().len() > 2 { IN_ORDER } else { PAIR_IN_ORDER };
+        let length = search.query.sequence().len();
+        let side_by_side = IN_ORDER[length.min(IN_ORDER.len() - 1)];
         let prior = prior_for(search.query);
         let mut factors = ByPrint::default();
+        let best = hits.iter().map(|hit| hit.score / prior(hit.class)).fold(0.0, f32::max);
         for (index, hit) in hits.iter_mut().enumerate() {
             let kind = prior(hit.class);
+            let words = hit.score / kind;
             let found = Factors {
-                words: hit.score / kind,
+                words: if hit.in_order && length >= BY_NO_CHANCE { (words + best) / 2.0 } else { words },
                 kind,
                 coverage: COVERED_LEAST + (1.0 - COVERED_LEAST) * coverage[index] * coverage[index],
                 verbatim: match (as_one[index], hit.in_order) {
@@ -281,7 +285,7 @@ impl Reader {
                 },
                 age: newness(hit.time, search.now),
             };
-            hit.score *= found.coverage * found.verbatim * found.age;
+            hit.score = found.words * kind * found.coverage * found.verbatim * found.age;
             factors.insert(hit.group, found);
         }
         Ok(factors)

@@ -214,7 +214,7 @@ fn answer(reader: &Reader, request: &Request, query: &Query) -> Result<Response>
 fn is_scattered(ranked: &Ranked, query: &Query, corrections: &Corrections) -> bool {
     let [chunk] = query.chunks.as_slice() else { return false };
     let is_whole = |hit: &Found| ranked.factors(hit).is_some_and(|found| found.verbatim > 1.0);
-    let is_compound = !chunk.quoted && !chunk.wholes.is_empty() && chunk.terms.len() > 1;
+    let is_compound = query.needs.is_empty() && !chunk.quoted && !chunk.wholes.is_empty() && chunk.terms.len() > 1;
     is_compound
         && corrections.is_empty()
         && !ranked.hits().is_empty()

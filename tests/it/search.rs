@@ -913,7 +913,11 @@ fn words_are_found_by_what_one_remembers_of_them() {
         "class EntityProcess",
         &long,
     ];
-    let short: Vec<String> = (0..300).map(|number| format!("never removal {number} after a retry {number}")).collect();
+    let about = |number: usize| match number % 3 {
+        0 => format!("never removal {number} after a retry {number}"),
+        _ => format!("something else {number}"),
+    };
+    let short: Vec<String> = (0..900).map(about).collect();
     texts.extend(short.iter().map(String::as_str));
     monologue(&env, A, &texts);
     env.index();
