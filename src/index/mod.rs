@@ -21,6 +21,7 @@ mod inverted;
 mod letters;
 mod lock;
 mod log;
+mod mark;
 mod memory;
 mod merge;
 mod noting;
@@ -369,18 +370,14 @@ fn register(index: &mut tantivy::Index) {
 fn check_sums(path: &Path, index: &tantivy::Index) -> Result<()> {
     let wrong = index.validate_checksum().map_err(|error| damage(path, &error))?;
     match wrong.into_iter().min() {
-        Some(file) => {
-            let what = damaged(path, &format!("{} has a wrong checksum", file.display()));
-            Err(what.hint("run `unspool index --rebuild`: it takes over what only the old index holds"))
-        }
+        Some(file) => Err(damaged(path, &format!("{} has a wrong checksum", file.display()))),
         None => Ok(()),
     }
 }
 
 fn damaged(path: &Path, what: &str) -> Error {
     let message = format!("the index in {} is damaged: {what}", path.display());
-    Error::new(ErrorKind::Damaged, message)
-        .hint("run `unspool index`: it puts the damaged index aside and builds a new one")
+    mark::met(path, Error::new(ErrorKind::Damaged, message))
 }
 
 /// An error while opening or reading what should be there: the index is damaged, unless the system said no.

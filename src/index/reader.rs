@@ -18,6 +18,7 @@ use super::checkpoint::{Checkpoint, FileKey, Known};
 use super::directory::SafeDirectory;
 use super::gather::{ByPrint, Prints};
 use super::ids::uuid_bytes;
+use super::mark;
 use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, MAIN_FILE, SEEN};
 use super::stored::Opened;
 use super::writer::Header;
@@ -30,7 +31,7 @@ const PIECE: usize = 32;
 
 /// An index open for reading.
 pub struct Reader {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     index: tantivy::Index,
     pub(super) schema: Schema,
     pub(super) searcher: Searcher,
@@ -131,7 +132,7 @@ impl Reader {
     pub fn checkpoint(&self, key: FileKey) -> Result<Option<Checkpoint>> {
         let found = self.with_term(&Term::from_field_text(self.fields.checkpoint, &key.text()))?;
         match found.as_slice() {
-            [one] => Ok(self.stored(*one).and_then(|stored| stored.checkpoint(&self.schema)).ok()),
+            [one] => Ok(self.checkpoint_at(*one).ok()),
             _ => Ok(None),
         }
     }
@@ -364,8 +365,13 @@ impl Reader {
         })
     }
 
-    /// Whether the run that wrote it last did not come to its end.
-    pub fn ended_badly(&self) -> bool {
+    /// Whether it has to be checked before anything is added: the run that wrote it last did not come to its end, or
+    /// somebody has met damage in it.
+    pub fn is_suspect(&self) -> bool {
+        mark::is_there(&self.path) || self.ended_badly()
+    }
+
+    fn ended_badly(&self) -> bool {
         let payload = self.index.load_metas().ok().and_then(|metas| metas.payload);
         payload.and_then(|payload| serde_json::from_str::<Header>(&payload).ok()).is_some_and(|header| !header.clean)
     }
@@ -452,10 +458,6 @@ impl Reader {
 
     pub(super) fn documents(&self, addresses: &[DocAddress]) -> Result<Vec<Document>> {
         addresses.iter().map(|address| self.document(*address)).collect()
-    }
-
-    pub(super) fn checkpoint_at(&self, address: DocAddress) -> Result<Checkpoint> {
-        self.stored(address).and_then(|stored| stored.checkpoint(&self.schema))
     }
 }
 

@@ -328,8 +328,9 @@ fn place_of(document: &Document) -> Option<Place> {
     Some(Place { id: uuid_bytes(uuid), line: document.line })
 }
 
+/// Something stored that cannot be read. The reader, who knows of which index it is, says what to do about it.
 pub(super) fn damaged(cause: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Damaged, format!("the index is damaged: {cause}")).hint("run `unspool index --rebuild`")
+    Error::new(ErrorKind::Damaged, format!("the index is damaged: {cause}"))
 }
 
 /// Packs what ranking and counting need of each document into one small number.

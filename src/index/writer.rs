@@ -17,6 +17,7 @@ use super::budget::{Budget, Permit};
 use super::checkpoint::{Checkpoint, FileKey};
 use super::directory::{SafeDirectory, Trouble};
 use super::entry::Entry;
+use super::mark;
 use super::memory;
 use super::merge::{self, Tiers};
 use super::patch::Past;
@@ -114,8 +115,9 @@ impl Writer {
         let index = create_or_open(path, directory)?;
         let metas = index.load_metas().map_err(|error| damage(path, &error))?;
         let header: Option<Header> = metas.payload.as_deref().and_then(|payload| serde_json::from_str(payload).ok());
-        if header.is_some_and(|header| !header.clean) {
+        if mark::is_there(path) || header.is_some_and(|header| !header.clean) {
             super::check_sums(path, &index)?;
+            mark::remove(path)?;
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let (threads, heap) = match size {

@@ -128,7 +128,7 @@ pub fn update(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dy
     if let Ok(Some(plan)) = &planned
         && !options.rebuild
         && plan.is_empty()
-        && !plan.unclean
+        && !plan.suspect
     {
         return Ok(Report::of_scan(&scan, plan));
     }
@@ -213,7 +213,7 @@ fn run(
     watch: &dyn Watch,
 ) -> Result<Report> {
     let mut report = Report::of_scan(scan, plan);
-    if plan.is_empty() && !fresh && !plan.unclean {
+    if plan.is_empty() && !fresh && !plan.suspect {
         return Ok(report);
     }
     let size = match plan.bytes() {

@@ -456,6 +456,29 @@ fn d10_the_index_is_on_a_read_only_mount() {
     assert_eq!(env.count("dzehnmore"), 1);
 }
 
+/// Where a search can leave no mark for the next run, it names the way that needs none.
+#[test]
+fn d10_damage_on_a_read_only_mount() {
+    let (env, words) = an_index_to_damage();
+    let stores =
+        segment_files(&env).into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "store"));
+    for store in stores {
+        let mut bytes = std::fs::read(&store).expect("read");
+        bytes[..20].fill(0x5a);
+        std::fs::write(&store, bytes).expect("damaged");
+    }
+    let folder = env.index_dir();
+    let name = folder.to_str().expect("UTF-8").to_string();
+    let Some(mount) = Mount::new(&["--bind", &name], &folder) else { return };
+    assert!(works("mount", &["-o", "remount,bind,ro", &name]), "cannot mount read-only");
+    let ran = finish(env.command().args(["search", "--no-refresh", words[1]]));
+    drop(mount);
+    assert_eq!(ran.code, 4, "{} {}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("run `unspool index --rebuild`:"), "{}", ran.stderr);
+    assert!(matches!(env.run(&["index", "--rebuild"]).code, 0 | 3));
+    env.heal();
+}
+
 #[test]
 fn d10_the_index_belongs_to_somebody_else() {
     let env = Env::new();
