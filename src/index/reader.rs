@@ -165,14 +165,16 @@ impl Reader {
         }
     }
 
-    /// The card of a session's own transcript, or of any other of its files where it has none.
+    /// The card that speaks for a session: of its own transcript, or of another of its files where it has none.
     pub fn card_of_session(&self, session: &str) -> Result<Option<Card>> {
         let of_session = Term::from_field_text(self.fields.session, session);
         let main = Term::from_field_text(self.fields.flag, MAIN_FILE);
         let any = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
         for which in [main, any] {
-            if let Some(address) = self.guarded(|| self.first_with_both(&of_session, &which))? {
-                return self.card_at(address).map(Some);
+            let found = self.guarded(|| self.with_both(&of_session, &which))?;
+            if !found.is_empty() {
+                let cards = found.into_iter().map(|at| self.card_at(at)).collect::<Result<Vec<_>>>()?;
+                return Ok(cards.into_iter().min_by_key(Card::rank));
             }
         }
         Ok(None)
@@ -324,7 +326,8 @@ impl Reader {
         })
     }
 
-    /// Names that other files give to a session, told by a message that both have.
+    /// Names that other files give to a session, told by a message that both have; the latest comes last, wherever they
+    /// are in the index.
     pub fn titles_by_leaf(&self, session: &str) -> Result<Vec<String>> {
         let leaves = match self.leaves.get() {
             Some(leaves) => leaves,
@@ -348,7 +351,9 @@ impl Reader {
         })?;
         found.sort_unstable();
         found.dedup();
-        Ok(self.documents(&found)?.into_iter().map(|document| document.text).collect())
+        let mut titles = self.documents(&found)?;
+        titles.sort_by(|a, b| (a.timestamp, a.line, &a.text).cmp(&(b.timestamp, b.line, &b.text)));
+        Ok(titles.into_iter().map(|document| document.text).collect())
     }
 
     /// Every title that is given by way of a message, by that message.
@@ -440,20 +445,21 @@ impl Reader {
         })
     }
 
-    /// The first document that holds two terms.
-    fn first_with_both(&self, one: &Term, other: &Term) -> tantivy::Result<Option<DocAddress>> {
+    /// The documents that hold two terms.
+    fn with_both(&self, one: &Term, other: &Term) -> tantivy::Result<Vec<DocAddress>> {
+        let mut found = Vec::new();
         for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
             let (Some(mut one), Some(mut other)) = (postings(reader, one)?, postings(reader, other)?) else { continue };
             let mut doc = one.doc();
             while doc != TERMINATED {
                 let there = if other.doc() < doc { other.seek(doc) } else { other.doc() };
                 if there == doc && !reader.is_deleted(doc) {
-                    return Ok(Some(DocAddress::new(ord as u32, doc)));
+                    found.push(DocAddress::new(ord as u32, doc));
                 }
                 doc = if there > doc { one.seek(there) } else { one.advance() };
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     pub(super) fn documents(&self, addresses: &[DocAddress]) -> Result<Vec<Document>> {

@@ -82,3 +82,29 @@ fn file_of_deletions_that_no_commit_names() {
     assert!(is_left, "no file of deletions");
     assert_eq!(scene.survives("a file of deletions that no commit names"), Ok(()));
 }
+
+/// A session without a transcript of its own is called after one of its subagents. Which one depended on the order in
+/// which they were read, and could be one that had nothing to say.
+#[test]
+fn title_of_a_session_without_a_transcript() {
+    let id = session(1);
+    let line = |agent: &str, number: u32, text: &str| {
+        let agent = format!(r#""isSidechain":true,"agentId":"{agent}""#);
+        user_line(&id, number, text).replacen(r#""isSidechain":false"#, &agent, 1)
+    };
+    let agents =
+        [("a0000001", 1, "Warmup"), ("a0000002", 3, "the later axolotl"), ("a0000003", 2, "the first axolotl")];
+    let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    for order in orders {
+        let env = Env::new();
+        for at in order {
+            let (agent, number, text) = agents[at];
+            env.write(format!("-home-u-x/agent-{agent}.jsonl"), line(agent, number, text));
+            env.index();
+        }
+        let hits = env.hits("axolotl");
+        assert!(!hits.is_empty() && hits.iter().all(|hit| hit["title"] == "the first axolotl"), "{order:?}: {hits:?}");
+        let listed = env.run(&["sessions", "--json"]).stdout;
+        assert!(listed.contains(r#""title":"the first axolotl""#), "{order:?}: {listed}");
+    }
+}
