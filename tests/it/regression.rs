@@ -108,3 +108,29 @@ fn title_of_a_session_without_a_transcript() {
         assert!(listed.contains(r#""title":"the first axolotl""#), "{order:?}: {listed}");
     }
 }
+
+/// What Claude Code queues for itself, a record of a task in the background, was taken for a prompt and came first. JSON
+/// that somebody pasted is a prompt.
+#[test]
+fn records_of_tasks_in_the_queue_are_no_prompts() {
+    let env = Env::new();
+    let id = session(1);
+    let queued = |text: &str| {
+        let text = serde_json::to_string(text).expect("JSON");
+        format!(
+            r#"{{"type":"queue-operation","operation":"enqueue","timestamp":"2026-10-01T10:00:00.000Z","sessionId":"{id}","content":{text}}}"#
+        ) + "\n"
+    };
+    let task = r#"{"task_id":"b640b25","tool_use_id":"toolu_1","description":"Push numbat","task_type":"local_bash"}"#;
+    let lines = [user_line(&id, 1, "about a numbat"), queued(task), queued(r#"{"numbat": "pasted"}"#)];
+    env.write(format!("-home-u-x/{id}.jsonl"), lines.concat());
+    env.index();
+    let roles = |args: &[&str]| {
+        let said = |hit: &serde_json::Value| format!("{} {}", hit["role"], hit["kind"]).replace('"', "");
+        let mut found: Vec<String> = env.hits_with(args).iter().map(said).collect();
+        found.sort();
+        found
+    };
+    assert_eq!(roles(&["--messages", "numbat"]), ["human prompt", "human queued"]);
+    assert_eq!(roles(&["--messages", "--meta", "numbat"]), ["human prompt", "human queued", "meta notice"]);
+}
