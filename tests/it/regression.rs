@@ -160,3 +160,29 @@ fn answers_of_agents_that_are_warmed_up_are_noise() {
     env.heal();
     assert_eq!((count(&["--role", "subagent"]), count(&["--meta"])), (2, 3));
 }
+
+/// A title was cut first and masked then: of a private key, the end was gone by which it is told. The same for the last
+/// prompt, which Claude Code itself puts on one line and cuts.
+#[test]
+fn private_key_in_a_title() {
+    let key = (0..20).map(|at| format!("MIIEowIBAAKCAQEA7bq{at:02}KpVxTzR3nQwEyU5oIaS8dFgHjKlZxCvBnM1q2W3e4R5t6"));
+    let lines: Vec<String> = key.collect();
+    let whole = format!("quoll -----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----", lines.join("\n"));
+    let cut: String = whole.replace('\n', " ").chars().take(200).collect();
+    let id = session(1);
+    let last =
+        |id: &str, text: &str| format!(r#"{{"type":"last-prompt","lastPrompt":"{text}","sessionId":"{id}"}}"#) + "\n";
+    let first_prompt = user_line(&id, 1, &whole);
+    let last_prompt = user_line(&id, 1, "quoll") + &last(&id, &cut);
+    for text in [first_prompt, last_prompt] {
+        let env = Env::new();
+        env.write(format!("-home-u-x/{id}.jsonl"), text);
+        env.index();
+        let title = env.hits("quoll")[0]["title"].to_string();
+        assert_eq!(title, r#""quoll [redacted: private key]""#);
+        for args in [&["sessions", "--json"][..], &["stats", "--by", "session"], &["show", &id]] {
+            let said = env.run(args).stdout;
+            assert!(!said.contains("MIIE"), "{args:?}: {said}");
+        }
+    }
+}

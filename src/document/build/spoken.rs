@@ -9,11 +9,14 @@ use crate::discover::SourceKind;
 use crate::document::words::{self, Markup};
 use crate::document::{Document, Kind, Role, TEXT_CAP};
 use crate::event::{Block, Event};
+use crate::redact::redact;
 
 /// Texts longer than this are cleaned piece by piece.
 const HUGE: usize = 4 << 20;
 /// How much of a prompt is kept to name a session after.
 const PROMPT_KEPT: usize = 200;
+/// How much of it is looked at for secrets, in bytes: as long as the longest that begins in what is kept.
+const PROMPT_SEEN: usize = 32 << 10;
 
 /// What a user line says about who sent it.
 pub(super) struct Speaker<'a> {
@@ -27,9 +30,11 @@ pub(super) fn twin(session: &str, words: &str) -> u64 {
     xxh3_64_with_seed(words.trim().as_bytes(), xxh3_64_with_seed(session.as_bytes(), 0))
 }
 
-/// The first line or so of a prompt.
+/// The first line or so of a prompt. Secrets are masked before it is cut, as for all that stands in for a title: half a
+/// secret looks like none.
 pub(super) fn beginning(words: &str) -> String {
-    words.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(PROMPT_KEPT).collect()
+    let seen = &words[..words.floor_char_boundary(PROMPT_SEEN)];
+    redact(seen).split_whitespace().collect::<Vec<_>>().join(" ").chars().take(PROMPT_KEPT).collect()
 }
 
 impl Builder<'_> {
