@@ -33,6 +33,8 @@ pub(super) struct Plan {
     pub(super) forgotten: HashSet<String>,
     /// Whether the index has to be checked: the last run did not come to its end, or somebody has met damage.
     pub(super) suspect: bool,
+    /// Whether a run that failed or was killed has left files in the index.
+    pub(super) litter: bool,
 }
 
 impl Work {

@@ -154,6 +154,33 @@ fn d1_disk_full_with_much_still_to_read() {
     assert_eq!(env.count("deinsheld"), 1);
 }
 
+/// The run that failed gives the room back itself, and one that was killed before it could is cleared up after by the
+/// next, though that has nothing to write.
+#[test]
+fn d2_a_run_that_failed_gives_the_room_back() {
+    let env = Env::new();
+    let Some(_mount) = Mount::tmpfs("3m", &env.index_dir()) else { return };
+    write_noisy(&env, 1, 500, "dzweifirst");
+    env.index();
+    let before = bytes_below(&env.index_dir());
+    write_noisy(&env, 2, 8000, "dzweilarge");
+    for _ in 0..2 {
+        assert_eq!(finish(env.command().arg("index")).code, 6);
+        let after = bytes_below(&env.index_dir());
+        assert!(after <= before + before / 20, "{before} bytes before, {after} after");
+        assert_eq!(leftovers(&env), Vec::<PathBuf>::new());
+    }
+    std::fs::remove_file(env.file(format!("-p/{}.jsonl", session(2)))).expect("removed");
+    let folder = index_folder(&env);
+    let left_over = ["0123456789abcdef0123456789abcdef.idx", ".tmp000001"];
+    left_over.iter().for_each(|name| std::fs::write(folder.join(name), "left").expect("written"));
+    let meta = || std::fs::read(folder.join("meta.json")).expect("read");
+    let commit = meta();
+    env.index();
+    assert_eq!((leftovers(&env), meta() == commit), (Vec::new(), true));
+    env.heal();
+}
+
 #[test]
 fn d2_disk_full_leaves_nothing_behind() {
     let env = Env::new();
