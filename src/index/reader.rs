@@ -51,7 +51,7 @@ impl std::fmt::Debug for Reader {
 /// How large an index is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Size {
-    /// Documents, checkpoints included.
+    /// Documents, without the checkpoints of files.
     pub documents: u64,
     /// Segments.
     pub segments: usize,
@@ -387,10 +387,12 @@ impl Reader {
     }
 
     /// How large the index is.
-    pub fn size(&self) -> Size {
+    pub fn size(&self) -> Result<Size> {
+        let checkpoints = self.with_term(&Term::from_field_text(self.fields.kind, CHECKPOINT_KIND))?.len() as u64;
         let entries = fs_err::read_dir(&self.path).into_iter().flatten().flatten();
         let bytes = entries.filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum();
-        Size { documents: self.searcher.num_docs(), segments: self.searcher.segment_readers().len(), bytes }
+        let documents = self.searcher.num_docs().saturating_sub(checkpoints);
+        Ok(Size { documents, segments: self.searcher.segment_readers().len(), bytes })
     }
 
     /// Compares every file of the index with its checksum.

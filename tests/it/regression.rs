@@ -186,3 +186,18 @@ fn private_key_in_a_title() {
         }
     }
 }
+
+/// Three commands gave three numbers for one index: titles were left out here, checkpoints counted there.
+#[test]
+fn every_command_counts_the_same_documents() {
+    let env = Env::with_fixtures("home");
+    let indexed = env.index_json()["documents"].as_u64();
+    let said = |args: &[&str]| {
+        let line: serde_json::Value = serde_json::from_str(&env.run(args).stdout).expect("JSON");
+        line["documents"].as_u64()
+    };
+    assert_eq!((said(&["verify", "--json"]), said(&["status", "--json"])), (indexed, indexed));
+    let rebuilt: serde_json::Value =
+        serde_json::from_str(&env.run(&["index", "--rebuild", "--json"]).stdout).expect("JSON");
+    assert_eq!(rebuilt["documents"].as_u64(), indexed);
+}
