@@ -30,7 +30,8 @@
 //! - A line that cannot be read never stops a file; it becomes a document that says so.
 //! - A folder that cannot be listed never makes anything look deleted.
 //! - What was read and the record of it are one commit: they cannot disagree, whenever the power goes.
-//! - Readers never open a writer, and work on a folder they may only read.
+//! - Readers never open a writer, and work on a folder they may only read. Damage they meet they mark, so that the next
+//!   writer checks the index before it adds to it.
 //! - An index can be rebuilt at any time. As it also holds sessions whose transcript Claude Code has deleted, a
 //!   rebuild happens beside it and takes those over.
 //! - A text that is kept as a patch of another has its base in the same file and session: nothing takes the one out of

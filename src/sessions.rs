@@ -160,9 +160,11 @@ fn link(sessions: &mut [Session]) {
 /// What the files of a session say of it; nothing if there is nothing worth a line.
 fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<Session>> {
     let of_kind = |kind| files.iter().copied().filter(move |file| file.source_kind() == kind && !file.forgotten);
-    let main = of_kind(SourceKind::Session).next();
     let agents: Vec<&Checkpoint> = of_kind(SourceKind::Agent).collect();
-    let Some(file) = main.or(agents.first().copied()).filter(|_| !id.is_empty()) else { return Ok(None) };
+    let own = of_kind(SourceKind::Session).map(|file| (file.card(), file)).min_by_key(|(card, _)| card.rank());
+    let main = own.as_ref().map(|(_, file)| *file);
+    let one_of_agents = || agents.iter().map(|file| (file.card(), *file)).min_by_key(|(card, _)| card.rank());
+    let Some((card, file)) = own.or_else(one_of_agents).filter(|_| !id.is_empty()) else { return Ok(None) };
     let state = &file.state;
     if main.is_some() && state.documents == 0 && agents.is_empty() && state.title().is_none() {
         return Ok(None);
@@ -173,7 +175,7 @@ fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<S
     let figure = |of: fn(&FileState) -> u64| own.map_or(0, of);
     Ok(Some(Session {
         id: id.into(),
-        title: one_line_of(&redact(&title_of(reader, id, &file.card())?)),
+        title: one_line_of(&redact(&title_of(reader, id, &card)?)),
         project: state.project.clone().unwrap_or_default().into(),
         cwd: state.cwd.clone().unwrap_or_default().into(),
         branch: state.branch.clone().unwrap_or_default().into(),

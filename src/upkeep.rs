@@ -53,7 +53,7 @@ pub fn status(reader: &Reader, roots: &[Root]) -> Result<Status> {
     let mut problems = scan.problems.clone();
     problems.extend(bad_lines(reader, &files)?);
     Ok(Status {
-        size: reader.size(),
+        size: reader.size()?,
         sessions: count(SourceKind::Session),
         agents: count(SourceKind::Agent),
         spills: count(SourceKind::Spill),
@@ -113,12 +113,12 @@ pub fn verify(reader: &Reader, deep: bool) -> Result<Verdict> {
             verdict.problems.extend(compare(&file, deep));
         }
     }
-    // Each checkpoint is an entry too. What was seen of subagents may go at any time, so no file accounts for it.
+    // What was seen of subagents may go at any time, so no file accounts for it.
     let seen = reader.count_seen()?;
     verdict.documents += seen;
-    let (known, all) = (verdict.documents + verdict.files as u64, reader.size().documents);
+    let (known, all) = (verdict.documents, reader.size()?.documents);
     if known != all {
-        let reason = format!("holds {all} entries, but its files account for {known}; run `unspool index --rebuild`");
+        let reason = format!("holds {all} documents, but its files account for {known}; run `unspool index --rebuild`");
         verdict.problems.push(Problem::with_path(reader.directory(), reason));
     }
     if deep {

@@ -89,7 +89,21 @@ fn queue_operation<'a>(entry: &Entry<'a>) -> Body<'a> {
         let operation = entry.operation.0.as_deref().unwrap_or_default();
         return Body::Silent(Cow::Owned(format!("queue-operation/{operation}")));
     }
-    Body::Queued { text, origin: None }
+    let origin = is_task(&text).then_some(Cow::Borrowed("task"));
+    Body::Queued { text, origin }
+}
+
+/// Whether what was queued is a record of a task in the background, which Claude Code put there for itself. Other JSON
+/// may be what somebody pasted.
+fn is_task(text: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Task {
+        #[serde(rename = "task_id")]
+        _id: serde::de::IgnoredAny,
+        #[serde(rename = "task_type")]
+        _type: serde::de::IgnoredAny,
+    }
+    text.trim_start().starts_with('{') && serde_json::from_str::<Task>(text).is_ok()
 }
 
 /// Attachments that only tell the model about its surroundings: lists of tools, counters, reminders.

@@ -176,7 +176,7 @@ fn segment_files(folder: &Path) -> io::Result<Vec<String>> {
 }
 
 /// tantivy names the files of a segment by 32 digits.
-fn is_segment_file(name: &str) -> bool {
+pub(super) fn is_segment_file(name: &str) -> bool {
     name.split_once('.').is_some_and(|(id, _)| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 

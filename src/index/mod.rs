@@ -19,8 +19,10 @@ mod gather;
 mod ids;
 mod inverted;
 mod letters;
+mod litter;
 mod lock;
 mod log;
+mod mark;
 mod memory;
 mod merge;
 mod noting;
@@ -68,6 +70,13 @@ pub use schema::PARSER_VERSION;
 use tokenizer::{WORDS, WordTokenizer};
 use writer::Header;
 pub use writer::{RunSize, Writer};
+
+/// What is behind the name of an index while a new one is built to take its place,
+const UNFINISHED: &str = ".new";
+/// of the old one between the two renames of a swap,
+const REPLACED: &str = ".old";
+/// and of one that was put aside.
+const DAMAGED: &str = ".damaged";
 
 /// The place of the index for a set of roots.
 #[derive(Clone, Debug)]
@@ -162,6 +171,17 @@ impl Store {
         Ok(locked)
     }
 
+    /// Whether a rebuild that was killed has left something beside the index.
+    pub fn has_unfinished(&self) -> bool {
+        [UNFINISHED, REPLACED].iter().any(|mark| self.renamed(mark).is_dir())
+    }
+
+    fn renamed(&self, mark: &str) -> PathBuf {
+        let mut name = self.directory().into_os_string();
+        name.push(mark);
+        PathBuf::from(name)
+    }
+
     /// Other folders of indexes for the same roots: older shapes, and damaged ones put aside.
     fn relatives(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs_err::read_dir(&self.data_dir) else { return Vec::new() };
@@ -206,13 +226,7 @@ impl Locked<'_> {
     }
 
     fn beside(&self) -> PathBuf {
-        self.renamed(".new")
-    }
-
-    fn renamed(&self, mark: &str) -> PathBuf {
-        let mut name = self.store.directory().into_os_string();
-        name.push(mark);
-        PathBuf::from(name)
+        self.store.renamed(UNFINISHED)
     }
 
     /// Puts the index built beside in the place of the old one. Until the rename the old one is used, after it the
@@ -237,7 +251,7 @@ impl Locked<'_> {
     /// Makes way for a new index in the place of a damaged one, keeping one generation of it.
     pub fn make_way(&self) -> Result<()> {
         self.discard_aside()?;
-        let aside = self.renamed(".damaged");
+        let aside = self.store.renamed(DAMAGED);
         disk::rename(&self.store.directory(), &aside).map_err(|error| Error::io("put aside", &aside, error))
     }
 
@@ -248,8 +262,8 @@ impl Locked<'_> {
         let candidates = std::iter::once(own).chain(self.store.relatives());
         let mut readers = Vec::new();
         let mut problems = Vec::new();
-        for path in
-            candidates.filter(|path| !path.to_string_lossy().ends_with(".new") && is_index_folder(path).unwrap_or(true))
+        for path in candidates
+            .filter(|path| !path.to_string_lossy().ends_with(UNFINISHED) && is_index_folder(path).unwrap_or(true))
         {
             match Reader::open_any(&path) {
                 Ok(reader) => readers.push(reader),
@@ -271,7 +285,7 @@ impl Locked<'_> {
 
     /// Removes what was put aside: it holds text that the user wants gone.
     pub fn discard_aside(&self) -> Result<()> {
-        let aside = self.renamed(".damaged");
+        let aside = self.store.renamed(DAMAGED);
         if !aside.is_dir() {
             return Ok(());
         }
@@ -283,10 +297,11 @@ impl Locked<'_> {
         self.store.relatives().into_iter().filter(is_plain).collect()
     }
 
-    /// Finishes or undoes what a killed rebuild left half done.
-    fn tidy(&self) {
+    /// Puts everything as the last commit has it: finishes or undoes what a killed rebuild left half done, and removes
+    /// the files that a failed run has made. No writer is open.
+    pub fn tidy(&self) {
         let path = self.store.directory();
-        let old = self.renamed(".old");
+        let old = self.store.renamed(REPLACED);
         if old.is_dir() {
             // The swap without an atomic exchange was cut between its two renames.
             let _ = if path.is_dir() { disk::remove_folder(&old) } else { disk::rename(&old, &path) };
@@ -295,6 +310,7 @@ impl Locked<'_> {
         if beside.is_dir() {
             let _ = disk::remove_folder(&beside);
         }
+        litter::clear(&path);
     }
 }
 
@@ -369,18 +385,14 @@ fn register(index: &mut tantivy::Index) {
 fn check_sums(path: &Path, index: &tantivy::Index) -> Result<()> {
     let wrong = index.validate_checksum().map_err(|error| damage(path, &error))?;
     match wrong.into_iter().min() {
-        Some(file) => {
-            let what = damaged(path, &format!("{} has a wrong checksum", file.display()));
-            Err(what.hint("run `unspool index --rebuild`: it takes over what only the old index holds"))
-        }
+        Some(file) => Err(damaged(path, &format!("{} has a wrong checksum", file.display()))),
         None => Ok(()),
     }
 }
 
 fn damaged(path: &Path, what: &str) -> Error {
     let message = format!("the index in {} is damaged: {what}", path.display());
-    Error::new(ErrorKind::Damaged, message)
-        .hint("run `unspool index`: it puts the damaged index aside and builds a new one")
+    mark::met(path, Error::new(ErrorKind::Damaged, message))
 }
 
 /// An error while opening or reading what should be there: the index is damaged, unless the system said no.

@@ -18,6 +18,7 @@ use super::checkpoint::{Checkpoint, FileKey, Known};
 use super::directory::SafeDirectory;
 use super::gather::{ByPrint, Prints};
 use super::ids::uuid_bytes;
+use super::mark;
 use super::schema::{self, CHECKPOINT_KIND, FORGOTTEN, Fields, MAIN_FILE, SEEN};
 use super::stored::Opened;
 use super::writer::Header;
@@ -30,7 +31,7 @@ const PIECE: usize = 32;
 
 /// An index open for reading.
 pub struct Reader {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     index: tantivy::Index,
     pub(super) schema: Schema,
     pub(super) searcher: Searcher,
@@ -50,7 +51,7 @@ impl std::fmt::Debug for Reader {
 /// How large an index is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Size {
-    /// Documents, checkpoints included.
+    /// Documents, without the checkpoints of files.
     pub documents: u64,
     /// Segments.
     pub segments: usize,
@@ -131,7 +132,7 @@ impl Reader {
     pub fn checkpoint(&self, key: FileKey) -> Result<Option<Checkpoint>> {
         let found = self.with_term(&Term::from_field_text(self.fields.checkpoint, &key.text()))?;
         match found.as_slice() {
-            [one] => Ok(self.stored(*one).and_then(|stored| stored.checkpoint(&self.schema)).ok()),
+            [one] => Ok(self.checkpoint_at(*one).ok()),
             _ => Ok(None),
         }
     }
@@ -164,14 +165,16 @@ impl Reader {
         }
     }
 
-    /// The card of a session's own transcript, or of any other of its files where it has none.
+    /// The card that speaks for a session: of its own transcript, or of another of its files where it has none.
     pub fn card_of_session(&self, session: &str) -> Result<Option<Card>> {
         let of_session = Term::from_field_text(self.fields.session, session);
         let main = Term::from_field_text(self.fields.flag, MAIN_FILE);
         let any = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
         for which in [main, any] {
-            if let Some(address) = self.guarded(|| self.first_with_both(&of_session, &which))? {
-                return self.card_at(address).map(Some);
+            let found = self.guarded(|| self.with_both(&of_session, &which))?;
+            if !found.is_empty() {
+                let cards = found.into_iter().map(|at| self.card_at(at)).collect::<Result<Vec<_>>>()?;
+                return Ok(cards.into_iter().min_by_key(Card::rank));
             }
         }
         Ok(None)
@@ -329,7 +332,8 @@ impl Reader {
         })
     }
 
-    /// Names that other files give to a session, told by a message that both have.
+    /// Names that other files give to a session, told by a message that both have; the latest comes last, wherever they
+    /// are in the index.
     pub fn titles_by_leaf(&self, session: &str) -> Result<Vec<String>> {
         let leaves = match self.leaves.get() {
             Some(leaves) => leaves,
@@ -353,7 +357,9 @@ impl Reader {
         })?;
         found.sort_unstable();
         found.dedup();
-        Ok(self.documents(&found)?.into_iter().map(|document| document.text).collect())
+        let mut titles = self.documents(&found)?;
+        titles.sort_by(|a, b| (a.timestamp, a.line, &a.text).cmp(&(b.timestamp, b.line, &b.text)));
+        Ok(titles.into_iter().map(|document| document.text).collect())
     }
 
     /// The session to which a title belongs that is given by way of a message: some if it is such a title, and in it some
@@ -382,8 +388,13 @@ impl Reader {
         })
     }
 
-    /// Whether the run that wrote it last did not come to its end.
-    pub fn ended_badly(&self) -> bool {
+    /// Whether it has to be checked before anything is added: the run that wrote it last did not come to its end, or
+    /// somebody has met damage in it.
+    pub fn is_suspect(&self) -> bool {
+        mark::is_there(&self.path) || self.ended_badly()
+    }
+
+    fn ended_badly(&self) -> bool {
         let payload = self.index.load_metas().ok().and_then(|metas| metas.payload);
         payload.and_then(|payload| serde_json::from_str::<Header>(&payload).ok()).is_some_and(|header| !header.clean)
     }
@@ -394,10 +405,12 @@ impl Reader {
     }
 
     /// How large the index is.
-    pub fn size(&self) -> Size {
+    pub fn size(&self) -> Result<Size> {
+        let checkpoints = self.with_term(&Term::from_field_text(self.fields.kind, CHECKPOINT_KIND))?.len() as u64;
         let entries = fs_err::read_dir(&self.path).into_iter().flatten().flatten();
         let bytes = entries.filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum();
-        Size { documents: self.searcher.num_docs(), segments: self.searcher.segment_readers().len(), bytes }
+        let documents = self.searcher.num_docs().saturating_sub(checkpoints);
+        Ok(Size { documents, segments: self.searcher.segment_readers().len(), bytes })
     }
 
     /// Compares every file of the index with its checksum.
@@ -452,28 +465,25 @@ impl Reader {
         })
     }
 
-    /// The first document that holds two terms.
-    fn first_with_both(&self, one: &Term, other: &Term) -> tantivy::Result<Option<DocAddress>> {
+    /// The documents that hold two terms.
+    fn with_both(&self, one: &Term, other: &Term) -> tantivy::Result<Vec<DocAddress>> {
+        let mut found = Vec::new();
         for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
             let (Some(mut one), Some(mut other)) = (postings(reader, one)?, postings(reader, other)?) else { continue };
             let mut doc = one.doc();
             while doc != TERMINATED {
                 let there = if other.doc() < doc { other.seek(doc) } else { other.doc() };
                 if there == doc && !reader.is_deleted(doc) {
-                    return Ok(Some(DocAddress::new(ord as u32, doc)));
+                    found.push(DocAddress::new(ord as u32, doc));
                 }
                 doc = if there > doc { one.seek(there) } else { one.advance() };
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     pub(super) fn documents(&self, addresses: &[DocAddress]) -> Result<Vec<Document>> {
         addresses.iter().map(|address| self.document(*address)).collect()
-    }
-
-    pub(super) fn checkpoint_at(&self, address: DocAddress) -> Result<Checkpoint> {
-        self.stored(address).and_then(|stored| stored.checkpoint(&self.schema))
     }
 }
 

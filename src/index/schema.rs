@@ -38,7 +38,9 @@ pub(super) const FORMAT_VERSION: u32 = 4;
 /// 3. What a session amounts to; sessions that run in the background.
 /// 4. That a command which changed a file ended well, also when it printed nothing.
 /// 5. Base64 that is cut into lines is no text.
-pub const PARSER_VERSION: u32 = 5;
+/// 6. Records of tasks in the queue, and all that agents said that were only warmed up, are nobody's words; prompts that
+///    stand in for titles are masked before they are cut.
+pub const PARSER_VERSION: u32 = 6;
 
 /// The kind under which checkpoints are kept; no document has it.
 pub(super) const CHECKPOINT_KIND: &str = "file";
@@ -328,8 +330,9 @@ fn place_of(document: &Document) -> Option<Place> {
     Some(Place { id: uuid_bytes(uuid), line: document.line })
 }
 
+/// Something stored that cannot be read. The reader, who knows of which index it is, says what to do about it.
 pub(super) fn damaged(cause: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Damaged, format!("the index is damaged: {cause}")).hint("run `unspool index --rebuild`")
+    Error::new(ErrorKind::Damaged, format!("the index is damaged: {cause}"))
 }
 
 /// Packs what ranking and counting need of each document into one small number.

@@ -11,6 +11,7 @@ use tantivy::{DocAddress, DocId, SegmentOrdinal, SegmentReader, Term};
 
 use super::card::Card;
 use super::checkpoint::{Checkpoint, FileKey};
+use super::mark::met;
 use super::pack::{self, InColumns};
 use super::patch::Patch;
 use super::reader::Reader;
@@ -80,11 +81,8 @@ impl Columns {
 
 impl Reader {
     pub(super) fn document(&self, address: DocAddress) -> Result<Document> {
-        self.stored(address)?.document(
-            &self.schema,
-            |tokens| self.in_columns(address, tokens),
-            |patch| self.mended(patch),
-        )
+        let stored = self.stored(address)?;
+        self.told(stored.document(&self.schema, |tokens| self.in_columns(address, tokens), |patch| self.mended(patch)))
     }
 
     fn in_columns(&self, address: DocAddress, with_tokens: bool) -> Result<InColumns> {
@@ -107,7 +105,7 @@ impl Reader {
 
     /// The text of which a patch is kept.
     pub(super) fn mended(&self, patch: &[u8]) -> Result<Vec<u8>> {
-        let lost = || damaged(&"what a text repeats is not there");
+        let lost = || met(&self.path, damaged(&"what a text repeats is not there"));
         let patch = Patch::read(patch).ok_or_else(lost)?;
         let uuid = self.schema.get_field("uuid").unwrap_or(self.fields.uuid);
         for base in self.with_term(&Term::from_field_bytes(uuid, patch.base))? {
@@ -124,7 +122,7 @@ impl Reader {
 
     pub(super) fn stored(&self, address: DocAddress) -> Result<Stored> {
         let bytes = self.guarded(|| self.store(address.segment_ord)?.get_document_bytes(address.doc_id))?;
-        Stored::read(bytes).ok_or_else(|| damaged(&"a stored document is not whole"))
+        self.told(Stored::read(bytes).ok_or_else(|| damaged(&"a stored document is not whole")))
     }
 
     fn store(&self, segment: SegmentOrdinal) -> tantivy::Result<&StoreReader> {
@@ -176,7 +174,17 @@ impl Reader {
             }
             Ok(())
         })?;
-        serde_json::from_str(&json).map_err(|error| damaged(&error))
+        self.told(serde_json::from_str(&json).map_err(|error| damaged(&error)))
+    }
+
+    pub(super) fn checkpoint_at(&self, address: DocAddress) -> Result<Checkpoint> {
+        let stored = self.stored(address)?;
+        self.told(stored.checkpoint(&self.schema))
+    }
+
+    /// Lets the user and the next writer know if what was read was damaged.
+    fn told<T>(&self, read: Result<T>) -> Result<T> {
+        read.map_err(|error| met(&self.path, error))
     }
 }
 

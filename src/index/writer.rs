@@ -17,6 +17,8 @@ use super::budget::{Budget, Permit};
 use super::checkpoint::{Checkpoint, FileKey};
 use super::directory::{SafeDirectory, Trouble};
 use super::entry::Entry;
+use super::litter;
+use super::mark;
 use super::memory;
 use super::merge::{self, Tiers};
 use super::patch::Past;
@@ -109,13 +111,14 @@ impl Writer {
     /// Opens the index in a folder, making it if it is not there. The caller holds the lock.
     pub(super) fn open(path: &Path, size: RunSize) -> Result<Self> {
         let directory = SafeDirectory::for_writing(path).map_err(|error| tantivy_error(path, &error.into()))?;
-        sweep(path)?;
+        litter::sweep(path).map_err(|error| Error::io("list", path, error))?;
         let trouble = directory.trouble();
         let index = create_or_open(path, directory)?;
         let metas = index.load_metas().map_err(|error| damage(path, &error))?;
         let header: Option<Header> = metas.payload.as_deref().and_then(|payload| serde_json::from_str(payload).ok());
-        if header.is_some_and(|header| !header.clean) {
+        if mark::is_there(path) || header.is_some_and(|header| !header.clean) {
             super::check_sums(path, &index)?;
+            mark::remove(path)?;
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let (threads, heap) = match size {
@@ -379,17 +382,4 @@ impl Writer {
             None => tantivy_error(&self.path, error),
         }
     }
-}
-
-/// Removes the temporary files of killed predecessors, which tantivy never collects, and its list of files, which an
-/// older version of this program left.
-fn sweep(path: &Path) -> Result<()> {
-    let entries = fs_err::read_dir(path).map_err(|error| Error::io("list", path, error))?;
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        if name.len() == 10 && name.as_encoded_bytes().starts_with(b".tmp") || name == ".managed.json" {
-            let _ = super::disk::remove_file(&entry.path());
-        }
-    }
-    Ok(())
 }

@@ -51,7 +51,7 @@ macro_rules! around {
 
 /// All forms.
 #[rustfmt::skip]
-pub(super) static FORMATS: [Format; 55] = [
+pub(super) static FORMATS: [Format; 56] = [
     starts!("aws key", ["AKIA", "ASIA", "ABIA", "ACCA"], r"A[KSBC][IC]A[A-Z2-7][A-Z0-9]{15}\b"),
     starts!("github token", ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"gh[pousr]_[A-Za-z0-9]{30,255}\b"),
     starts!("github token", ["github_pat_"], r"github_pat_[A-Za-z0-9_]{22,255}\b"),
@@ -106,6 +106,7 @@ pub(super) static FORMATS: [Format; 55] = [
     starts!("square token", ["sq0atp-", "sq0csp-"], r"sq0(?:atp|csp)-[A-Za-z0-9_-]{20,}"),
     starts!("figma token", ["figd_"], r"figd_[A-Za-z0-9_-]{30,}"),
     starts!("fly token", ["FlyV1 "], r"FlyV1 ([A-Za-z0-9+/=,_-]{30,})"),
+    around!("twilio key", ["twilio"], r"\b((?:SK|AC)[0-9a-f]{32})\b"),
     around!("azure signature", ["sig="], r"[?&]sig=([A-Za-z0-9%+/=]{32,})"),
 ];
 
@@ -200,8 +201,11 @@ fn private_key(text: &str, at: usize) -> Option<Range<usize>> {
     let near = &rest[body..rest.ceil_char_boundary((body + 5 * FAR).min(rest.len()))];
     let end = TAIL.as_ref()?.find(near).map_or_else(|| armoured(near), |tail| tail.end());
     let longest = near[..end].split(|c: char| !c.is_ascii_alphanumeric() && !"+/=".contains(c)).map(str::len).max();
-    (longest.unwrap_or(0) >= 24).then_some(at..at + body + end)
+    (longest.unwrap_or(0) >= KEY_LINE).then_some(at..at + body + end)
 }
+
+/// Shorter words are no line of a key, unless it is the last.
+const KEY_LINE: usize = 24;
 
 /// How far the lines of a key go whose end was cut off.
 fn armoured(text: &str) -> usize {
@@ -215,10 +219,30 @@ fn armoured(text: &str) -> usize {
             break;
         }
         if !is_key(line) {
-            // The first line may go on with what is not the key.
-            return line.find(|c: char| !c.is_ascii_alphanumeric() && !"+/=\\".contains(c)).unwrap_or(line.len());
+            return joined_up(line);
         }
         end += line.len();
     }
     text[..end].trim_end().len()
+}
+
+/// How far the lines of a key go that were put on one, as in a title. What follows them is not the key, but the rest of a
+/// line that was cut is.
+fn joined_up(line: &str) -> usize {
+    let (mut at, mut end) = (0, 0);
+    let mut words = line.split_inclusive(char::is_whitespace).peekable();
+    while let Some(word) = words.next() {
+        let text = word.trim_end();
+        let key = text.find(|c: char| !c.is_ascii_alphanumeric() && !"+/=\\".contains(c)).unwrap_or(text.len());
+        let is_rest = end > 0 && key > 0 && words.peek().is_none();
+        let is_key = key >= KEY_LINE || is_rest;
+        if is_key {
+            end = at + key;
+        }
+        if !text.is_empty() && (!is_key || key < text.len()) {
+            break;
+        }
+        at += word.len();
+    }
+    end
 }

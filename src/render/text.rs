@@ -175,29 +175,35 @@ impl Screen {
                 parts.push(format!("{} {what}", thousands(number as u64)));
             }
         }
-        if let Some(why) = &report.rebuilt {
+        if let Some(why) = report.rebuilt.as_deref().filter(|_| !report.interrupted) {
             writeln!(out, "built a new index: {}", one_line(why))?;
         }
         let parts = if parts.is_empty() { "no files found".to_string() } else { parts.join(", ") };
-        let verb = if report.interrupted { "interrupted; kept what was done:" } else { "indexed" };
-        write!(out, "{verb} {} ({parts})", count(report.files, "file"))?;
-        write!(
-            out,
-            ": {} from {} in {seconds:.1} s",
-            count(report.documents as usize, "document"),
-            bytes(report.bytes)
-        )?;
+        let files = count(report.files, "file");
+        if report.interrupted && report.rebuilt.is_some() {
+            writeln!(out, "interrupted before the new index was whole; nothing of it is kept")?;
+            return self.problems(out, &report.problems);
+        }
+        if report.interrupted {
+            let done = report.new + report.grown + report.rewritten + report.moved + report.failed + report.unchanged;
+            write!(out, "interrupted after {} of {files} ({parts})", thousands(done as u64))?;
+        } else {
+            write!(out, "indexed {files} ({parts})")?;
+        }
+        let documents = count(report.documents as usize, "document");
+        write!(out, ": {documents} from {} in {seconds:.1} s", bytes(report.bytes))?;
+        if report.interrupted {
+            write!(out, "; the next run goes on from there")?;
+        }
         if report.carried > 0 {
             write!(out, "; {} taken over from the old index", count(report.carried as usize, "document"))?;
         }
         writeln!(out)?;
         let bad = report.bad + report.oversized;
         if bad > 0 {
-            writeln!(
-                out,
-                "{} could not be read as records; `unspool status --problems` lists them",
-                count(bad as usize, "line")
-            )?;
+            let (what, them) = if bad == 1 { ("a record", "it") } else { ("records", "them") };
+            let lines = count(bad as usize, "line");
+            writeln!(out, "{lines} could not be read as {what}; `unspool status --problems` lists {them}")?;
         }
         self.problems(out, &report.problems)
     }
@@ -322,6 +328,29 @@ mod tests {
         ] {
             let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
             assert_eq!(fitted(owned(names), owned(facts), width), expected);
+        }
+    }
+
+    #[test]
+    fn the_last_line_says_how_far_a_run_came() {
+        let screen = Screen { width: 80, now: 0, zone: jiff::tz::TimeZone::UTC, home: None, ascii: false };
+        let report = Report { files: 140, new: 33, documents: 9, bytes: 2_000_000, ..Report::default() };
+        let interrupted = Report { interrupted: true, bad: 1, ..report.clone() };
+        let rebuilding = Report { interrupted: true, rebuilt: Some("asked for".into()), ..report.clone() };
+        for (report, expected) in [
+            (
+                Report { bad: 2, ..report },
+                "indexed 140 files (33 new): 9 documents from 2.0 MB in 1.0 s\n2 lines could not be read as records; `unspool status --problems` lists them\n",
+            ),
+            (
+                interrupted,
+                "interrupted after 33 of 140 files (33 new): 9 documents from 2.0 MB in 1.0 s; the next run goes on from there\n1 line could not be read as a record; `unspool status --problems` lists it\n",
+            ),
+            (rebuilding, "interrupted before the new index was whole; nothing of it is kept\n"),
+        ] {
+            let mut out = Vec::new();
+            screen.report(&mut out, &report, 1.0).expect("written");
+            assert_eq!(String::from_utf8_lossy(&out), expected);
         }
     }
 }

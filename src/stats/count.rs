@@ -1,5 +1,6 @@
 //! The two passes over the rows: who said what first, then what follows from it.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::civil::Date;
@@ -8,7 +9,7 @@ use jiff::tz::TimeZone;
 use super::{Figures, FileFigures, Group, Price, Prices, Request, Stats, Tokens, ToolFigures, Turns, weekday_place};
 use crate::document::{Kind, Role};
 use crate::error::Result;
-use crate::index::{Checkpoint, FileKey, Names, Reader, Row, RowAt};
+use crate::index::{Card, FileKey, Names, Reader, Row, RowAt};
 use crate::query::{Filter, Test};
 
 /// Where a line was said first: at the earliest time, in the file with the smallest key.
@@ -380,26 +381,29 @@ fn models(models: ModelFigures, names: &Names) -> (Vec<Group>, Vec<BTreeMap<Date
 }
 
 fn sessions(reader: &Reader, sessions: HashMap<u64, (Figures, FileKey)>) -> Result<Vec<Group>> {
-    let mut files: HashMap<FileKey, Checkpoint> = HashMap::new();
-    let mut main: HashMap<String, FileKey> = HashMap::new();
-    for file in reader.checkpoints()? {
-        if file.agent_id().is_none() {
-            main.insert(file.session_id().to_string(), file.key());
+    let files = reader.checkpoints()?;
+    let ids: HashMap<FileKey, &str> = files.iter().map(|file| (file.key(), file.session_id())).collect();
+    let mut cards: HashMap<&str, Card> = HashMap::new();
+    for file in &files {
+        let card = file.card();
+        match cards.entry(file.session_id()) {
+            Entry::Vacant(slot) => {
+                slot.insert(card);
+            }
+            Entry::Occupied(mut known) if card.rank() < known.get().rank() => {
+                known.insert(card);
+            }
+            Entry::Occupied(_) => {}
         }
-        files.insert(file.key(), file);
     }
     let mut groups = Vec::with_capacity(sessions.len());
     for (figures, file) in sessions.into_values() {
-        let file = files.get(&file);
-        let id = file.map(|file| file.session_id().to_string()).unwrap_or_default();
-        let state = main.get(&id).and_then(|key| files.get(key)).or(file).map(|file| &file.state);
-        let title = state.and_then(|state| {
-            let stand_ins = [&state.last_prompt, &state.first_prompt, &state.first_command, &state.summary];
-            state.title().or_else(|| stand_ins.into_iter().flatten().map(String::as_str).next())
-        });
+        let id = ids.get(&file).copied().unwrap_or_default();
         let mut group = Group::new(id, figures);
-        group.title = title.map(Into::into);
-        group.project = state.and_then(|state| state.project.as_deref()).map(Into::into);
+        if let Some(card) = cards.get(id) {
+            group.title = card.name.as_deref().or(card.stand_in.as_deref()).map(Into::into);
+            group.project = card.project.as_deref().map(Into::into);
+        }
         groups.push(group);
     }
     Ok(dearest_first(groups.into_iter()))

@@ -45,12 +45,13 @@ fn take_over_file(
         }
     };
     let documents: Vec<Document> = documents.into_iter().filter(|document| !is_state_title(document)).collect();
-    report.carried += documents.len() as u64;
     let mut gone = if checkpoint.forgotten { checkpoint } else { checkpoint.gone(now) };
+    let title = title_of(&gone);
+    report.carried += documents.len() as u64 + u64::from(title.is_some());
     // What a damaged index says of itself may be wrong; what was taken over is known.
     gone.state.documents = documents.iter().filter(|document| document.via.is_none()).count() as u64;
     writer.add(gone.key(), documents, &mut Past::default())?;
-    writer.checkpoint(&gone, title_of(&gone), false)
+    writer.checkpoint(&gone, title, false)
 }
 
 /// The sessions the user wants nothing of.

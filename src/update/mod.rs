@@ -128,14 +128,18 @@ pub fn update(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dy
     if let Ok(Some(plan)) = &planned
         && !options.rebuild
         && plan.is_empty()
-        && !plan.unclean
+        && !plan.suspect
     {
+        if plan.litter || store.has_unfinished() {
+            // To lock is to tidy up. Where that cannot be had somebody is at work, or nothing can be changed.
+            let _ = store.lock(Duration::ZERO);
+        }
         return Ok(Report::of_scan(&scan, plan));
     }
     let locked = store.lock(options.wait)?;
     // Another run may have done it while we waited.
     let is_as_planned = stamp.is_some() && store.stamp() == stamp;
-    match if is_as_planned { planned } else { pending(store, &scan, roots, options) } {
+    let done = match if is_as_planned { planned } else { pending(store, &scan, roots, options) } {
         _ if options.rebuild => rebuild(&locked, &scan, options, watch, "asked for"),
         Err(error) if error.kind == ErrorKind::Damaged => {
             locked.make_way()?;
@@ -153,7 +157,16 @@ pub fn update(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dy
             done => done,
         },
         Err(error) => Err(error),
+    };
+    tidied(&locked, done)
+}
+
+/// Gives back the room that a run has taken which did not come to its end.
+fn tidied(locked: &Locked<'_>, done: Result<Report>) -> Result<Report> {
+    if done.as_ref().map_or(true, |report| report.interrupted) {
+        locked.tidy();
     }
+    done
 }
 
 /// Reads what is new in the named files. None if that is not enough: one of them is new, moved or gone, or the index
@@ -174,7 +187,7 @@ fn update_named(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &
     let is_as_planned = stamp.is_some() && store.stamp() == stamp;
     let plan = if is_as_planned { Some(plan) } else { planned()? };
     let Some(plan) = plan else { return Ok(None) };
-    match run(&locked, &scan, &plan, false, options, watch) {
+    match tidied(&locked, run(&locked, &scan, &plan, false, options, watch)) {
         Err(error) if error.kind == ErrorKind::Damaged => Ok(None),
         done => done.map(Some),
     }
@@ -198,7 +211,10 @@ pub fn lag(reader: &Reader, roots: &[Root]) -> Result<(Lag, Scan)> {
 
 fn pending(store: &Store, scan: &Scan, roots: &[Root], options: &UpdateOptions) -> Result<Option<Plan>> {
     match store.read()? {
-        Some(reader) => Plan::since(&reader, scan, roots, options.confirm).map(Some),
+        Some(reader) => {
+            let plan = Plan::since(&reader, scan, roots, options.confirm)?;
+            Ok(Some(Plan { litter: reader.has_litter(), ..plan }))
+        }
         None => Ok(None),
     }
 }
@@ -213,7 +229,7 @@ fn run(
     watch: &dyn Watch,
 ) -> Result<Report> {
     let mut report = Report::of_scan(scan, plan);
-    if plan.is_empty() && !fresh && !plan.unclean {
+    if plan.is_empty() && !fresh && !plan.suspect {
         return Ok(report);
     }
     let size = match plan.bytes() {

@@ -31,8 +31,10 @@ pub(super) struct Plan {
     pub(super) problems: Vec<Problem>,
     /// Sessions the user wants nothing of.
     pub(super) forgotten: HashSet<String>,
-    /// Whether the last run did not come to its end, so that the index has to be checked.
-    pub(super) unclean: bool,
+    /// Whether the index has to be checked: the last run did not come to its end, or somebody has met damage.
+    pub(super) suspect: bool,
+    /// Whether a run that failed or was killed has left files in the index.
+    pub(super) litter: bool,
 }
 
 impl Work {
@@ -55,7 +57,7 @@ impl Plan {
     pub(super) fn since(reader: &Reader, scan: &Scan, roots: &[Root], confirm: bool) -> Result<Self> {
         let known = reader.known()?;
         let mut plan =
-            Self { forgotten: reader.forgotten_sessions()?, unclean: reader.ended_badly(), ..Self::default() };
+            Self { forgotten: reader.forgotten_sessions()?, suspect: reader.is_suspect(), ..Self::default() };
         for source in &scan.sources {
             if known.is_current(source) || plan.forgotten.contains(&source.session) {
                 plan.unchanged += 1;
@@ -71,9 +73,9 @@ impl Plan {
     }
 
     /// Plans for what has changed in the named files, and in what belongs to their sessions. None if one of them is
-    /// not known yet or not there any more, or if the last run ended badly: then everything has to be looked at.
+    /// not known yet or not there any more, or if the index has to be checked: then everything has to be looked at.
     pub(super) fn for_named(reader: &Reader, scan: &Scan, named: &[PathBuf]) -> Result<Option<Self>> {
-        if reader.ended_badly() || named.iter().any(|path| scan.sources.iter().all(|source| source.path != *path)) {
+        if reader.is_suspect() || named.iter().any(|path| scan.sources.iter().all(|source| source.path != *path)) {
             return Ok(None);
         }
         let mut plan = Self { forgotten: reader.forgotten_sessions()?, ..Self::default() };

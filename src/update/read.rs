@@ -355,6 +355,9 @@ impl<'a> FileReading<'a> {
             .as_ref()
             .filter(|_| matches!(self.how, How::Grown | How::Touched))
             .map(|before| &before.state);
+        // The name that the file gives its session is a document too.
+        let has_title = |state: &FileState| u64::from(state.title().is_some());
+        self.outcome.documents += has_title(state).saturating_sub(before.map_or(0, has_title));
         self.outcome.bad = state.bad - before.map_or(0, |before| before.bad);
         self.outcome.oversized = state.oversized - before.map_or(0, |before| before.oversized);
         self.outcome.unknown = state.unknown - before.map_or(0, |before| before.unknown);

@@ -154,6 +154,33 @@ fn d1_disk_full_with_much_still_to_read() {
     assert_eq!(env.count("deinsheld"), 1);
 }
 
+/// The run that failed gives the room back itself, and one that was killed before it could is cleared up after by the
+/// next, though that has nothing to write.
+#[test]
+fn d2_a_run_that_failed_gives_the_room_back() {
+    let env = Env::new();
+    let Some(_mount) = Mount::tmpfs("3m", &env.index_dir()) else { return };
+    write_noisy(&env, 1, 500, "dzweifirst");
+    env.index();
+    let before = bytes_below(&env.index_dir());
+    write_noisy(&env, 2, 8000, "dzweilarge");
+    for _ in 0..2 {
+        assert_eq!(finish(env.command().arg("index")).code, 6);
+        let after = bytes_below(&env.index_dir());
+        assert!(after <= before + before / 20, "{before} bytes before, {after} after");
+        assert_eq!(leftovers(&env), Vec::<PathBuf>::new());
+    }
+    std::fs::remove_file(env.file(format!("-p/{}.jsonl", session(2)))).expect("removed");
+    let folder = index_folder(&env);
+    let left_over = ["0123456789abcdef0123456789abcdef.idx", ".tmp000001"];
+    left_over.iter().for_each(|name| std::fs::write(folder.join(name), "left").expect("written"));
+    let meta = || std::fs::read(folder.join("meta.json")).expect("read");
+    let commit = meta();
+    env.index();
+    assert_eq!((leftovers(&env), meta() == commit), (Vec::new(), true));
+    env.heal();
+}
+
 #[test]
 fn d2_disk_full_leaves_nothing_behind() {
     let env = Env::new();
@@ -454,6 +481,29 @@ fn d10_the_index_is_on_a_read_only_mount() {
     drop(mount);
     env.heal();
     assert_eq!(env.count("dzehnmore"), 1);
+}
+
+/// Where a search can leave no mark for the next run, it names the way that needs none.
+#[test]
+fn d10_damage_on_a_read_only_mount() {
+    let (env, words) = an_index_to_damage();
+    let stores =
+        segment_files(&env).into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "store"));
+    for store in stores {
+        let mut bytes = std::fs::read(&store).expect("read");
+        bytes[..20].fill(0x5a);
+        std::fs::write(&store, bytes).expect("damaged");
+    }
+    let folder = env.index_dir();
+    let name = folder.to_str().expect("UTF-8").to_string();
+    let Some(mount) = Mount::new(&["--bind", &name], &folder) else { return };
+    assert!(works("mount", &["-o", "remount,bind,ro", &name]), "cannot mount read-only");
+    let ran = finish(env.command().args(["search", "--no-refresh", words[1]]));
+    drop(mount);
+    assert_eq!(ran.code, 4, "{} {}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("run `unspool index --rebuild`:"), "{}", ran.stderr);
+    assert!(matches!(env.run(&["index", "--rebuild"]).code, 0 | 3));
+    env.heal();
 }
 
 #[test]

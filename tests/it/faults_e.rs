@@ -271,9 +271,46 @@ fn e8_hint_of_verify_helps() {
     flip_a_bit(&env, ".store");
     let verdict = env.run(&["verify"]);
     assert_eq!(verdict.code, 4, "{}", verdict.stderr);
-    assert!(verdict.stderr.contains("run `unspool index --rebuild`"), "{}", verdict.stderr);
-    assert!(matches!(env.run(&["index", "--rebuild"]).code, 0 | 3));
+    assert!(verdict.stderr.contains("run `unspool index`"), "{}", verdict.stderr);
+    let report = env.index_json();
+    assert!(report["rebuilt"].is_string(), "{report}");
     env.heal();
+}
+
+/// What a search could not read, the next run mends, though it has nothing to add; one with something to add mends it
+/// first.
+#[test]
+fn e8_damage_that_a_search_met_is_healed() {
+    for has_more in [false, true] {
+        let env = library();
+        overwrite_middle(&env, ".store");
+        let ran = env.run(&["search", "--no-refresh", "-n", "100", &all_words()]);
+        assert_eq!(ran.code, 4, "{} {}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains("run `unspool index`:"), "{}", ran.stderr);
+        if has_more {
+            env.append(path_of(0), user_line(&session(0), 900, "a line more"));
+        }
+        let report = env.index_json();
+        assert!(report["rebuilt"].is_string(), "{report}");
+        assert_eq!(missing(&env, NAMES.len() - GONE), [""; 0]);
+        env.heal();
+    }
+}
+
+/// A damage that is there no more costs one check: nothing is built anew, and the next run has nothing to do.
+#[test]
+fn e8_damage_that_went_away_by_itself() {
+    let env = library();
+    let pristine = Pristine::of(&env);
+    overwrite_middle(&env, ".store");
+    assert_eq!(env.run(&["verify"]).code, 4);
+    let marks = || files(&index_folder(&env)).into_keys().filter(|name| name == ".damage-met").count();
+    assert_eq!(marks(), 1);
+    pristine.files.iter().for_each(|(name, bytes)| std::fs::write(pristine.folder.join(name), bytes).expect("mended"));
+    let report = env.index_json();
+    assert!(report["rebuilt"].is_null(), "{report}");
+    assert_eq!(marks(), 0);
+    env.verify();
 }
 
 #[test]
@@ -327,7 +364,8 @@ fn e10_vanished_sessions_survive_a_rebuild() {
     let (_, older) = make_older(&env);
     std::fs::remove_file(env.file(path_of(0))).expect("removed");
     let report = env.index_json();
-    assert_eq!(report["carried"], (GONE + 1) * NUMBERS.len(), "{report}");
+    // The lines of each, and its title.
+    assert_eq!(report["carried"], (GONE + 1) * (NUMBERS.len() + 1), "{report}");
     assert!(!older.is_dir());
     assert_eq!(missing(&env, NAMES.len()), [""; 0]);
     assert_eq!(env.run(&["index", "--rebuild"]).code, 0);
@@ -507,6 +545,17 @@ fn flip_a_bit(env: &Env, ending: &str) {
     let of_kind = files(&folder).into_iter().filter(|(name, _)| name.ends_with(ending));
     let (name, mut bytes) = of_kind.max_by_key(|(_, bytes)| bytes.len()).expect("a file");
     bytes[20] ^= 1;
+    std::fs::write(folder.join(name), bytes).expect("written");
+}
+
+/// Writes over a part of the largest file with this ending.
+fn overwrite_middle(env: &Env, ending: &str) {
+    let folder = index_folder(env);
+    let of_kind = files(&folder).into_iter().filter(|(name, _)| name.ends_with(ending));
+    let (name, mut bytes) = of_kind.max_by_key(|(_, bytes)| bytes.len()).expect("a file");
+    let middle = bytes.len() / 2;
+    let start = middle.saturating_sub(256);
+    bytes[start..middle].fill(0x5a);
     std::fs::write(folder.join(name), bytes).expect("written");
 }
 
@@ -694,18 +743,20 @@ fn e9_checkpoint_that_counts_wrongly() {
     assert!(ran.stdout.contains("should hold"), "{}", ran.stdout);
 }
 
-/// What a killed rebuild has left beside the index goes with the next run.
+/// What a killed rebuild has left beside the index goes with the next run, also if that has nothing to write.
 #[test]
 fn e10_nothing_is_left_beside_the_index() {
     let env = library();
     let folder = index_folder(&env);
-    for mark in [".new", ".old"] {
+    for (mark, has_more) in [(".new", false), (".new", true), (".old", false), (".old", true)] {
         let beside = PathBuf::from(format!("{}{mark}", folder.display()));
         std::fs::create_dir(&beside).expect("made");
         for name in files(&folder).into_keys() {
             std::fs::copy(folder.join(&name), beside.join(&name)).expect("copied");
         }
-        env.append(path_of(0), user_line(&session(0), 900, "a line more"));
+        if has_more {
+            env.append(path_of(0), user_line(&session(0), 900, "a line more"));
+        }
         env.heal();
         assert!(!beside.is_dir(), "{mark} is still there");
     }

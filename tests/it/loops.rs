@@ -312,7 +312,7 @@ fn c12_interrupted_rebuild_changes_nothing() {
         assert_eq!(world.heals(), Ok(()));
         let documents = || {
             let reader = world.store(&world.data_dir()).read().expect("readable").expect("there");
-            reader.size().documents
+            reader.size().expect("counted").documents
         };
         let before = documents();
         let mut command = world.command(&format!("stop@{at},batch:1"), &["index", "--rebuild"]);

@@ -299,9 +299,9 @@ impl World {
         let files = reader.checkpoints().map_err(|error| format!("checkpoints: {error}"))?;
         let mut documents = 0;
         for file in &files {
-            documents += 1 + self.agrees(&reader, file)?;
+            documents += self.agrees(&reader, file)?;
         }
-        let all = reader.size().documents;
+        let all = reader.size().map_err(|error| format!("size: {error}"))?.documents;
         if verdict.files != files.len() || all != documents {
             return Err(format!("{all} documents in the index, {documents} by its checkpoints"));
         }

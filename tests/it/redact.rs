@@ -242,3 +242,38 @@ fn the_word_in_place_says_what_was_there() {
         assert_eq!(redact(&redact(text)), clean, "what is masked stays masked");
     }
 }
+
+/// A key that was put on one line and cut, as in a title that Claude Code made.
+#[test]
+fn a_key_on_one_line_is_masked_as_far_as_it_goes() {
+    let mut dice = Dice(3);
+    let [one, other] = [0; 2].map(|_| dice.text(BASE64, 64));
+    let head = "-----BEGIN RSA PRIVATE KEY-----";
+    let mask = "[redacted: private key]";
+    for (text, clean) in [
+        (format!("see {head} {one} {other}"), format!("see {mask}")),
+        (format!("see {head} {one} {}", &other[..9]), format!("see {mask}")),
+        (format!("see {head} {one} {}…", &other[..9]), format!("see {mask}…")),
+        (format!("see {head} {one} and tell me"), format!("see {mask} and tell me")),
+        (format!("see {head} what is it"), format!("see {head} what is it")),
+    ] {
+        assert_eq!(redact(&text), clean);
+    }
+}
+
+/// Ids of Twilio are told by its name beside them; without it they are words like any other.
+#[test]
+fn keys_of_twilio() {
+    let digits = Dice(5).text(HEX, 32);
+    for start in ["SK", "AC"] {
+        let key = format!("{start}{digits}");
+        for (text, clean) in [
+            (format!("TWILIO_ACCOUNT_SID={key}"), "TWILIO_ACCOUNT_SID=[redacted: twilio key]".to_string()),
+            (format!("the Twilio id is {key}."), "the Twilio id is [redacted: twilio key].".to_string()),
+            (format!("checksum {key}"), format!("checksum {key}")),
+            (format!("twilio build ac{digits} {digits}ab"), format!("twilio build ac{digits} {digits}ab")),
+        ] {
+            assert_eq!(redact(&text), clean);
+        }
+    }
+}

@@ -82,3 +82,122 @@ fn file_of_deletions_that_no_commit_names() {
     assert!(is_left, "no file of deletions");
     assert_eq!(scene.survives("a file of deletions that no commit names"), Ok(()));
 }
+
+/// A session without a transcript of its own is called after one of its subagents. Which one depended on the order in
+/// which they were read, and could be one that had nothing to say.
+#[test]
+fn title_of_a_session_without_a_transcript() {
+    let id = session(1);
+    let line = |agent: &str, number: u32, text: &str| {
+        let agent = format!(r#""isSidechain":true,"agentId":"{agent}""#);
+        user_line(&id, number, text).replacen(r#""isSidechain":false"#, &agent, 1)
+    };
+    let agents =
+        [("a0000001", 1, "Warmup"), ("a0000002", 3, "the later axolotl"), ("a0000003", 2, "the first axolotl")];
+    let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    for order in orders {
+        let env = Env::new();
+        for at in order {
+            let (agent, number, text) = agents[at];
+            env.write(format!("-home-u-x/agent-{agent}.jsonl"), line(agent, number, text));
+            env.index();
+        }
+        let hits = env.hits("axolotl");
+        assert!(!hits.is_empty() && hits.iter().all(|hit| hit["title"] == "the first axolotl"), "{order:?}: {hits:?}");
+        let listed = env.run(&["sessions", "--json"]).stdout;
+        assert!(listed.contains(r#""title":"the first axolotl""#), "{order:?}: {listed}");
+    }
+}
+
+/// What Claude Code queues for itself, a record of a task in the background, was taken for a prompt and came first. JSON
+/// that somebody pasted is a prompt.
+#[test]
+fn records_of_tasks_in_the_queue_are_no_prompts() {
+    let env = Env::new();
+    let id = session(1);
+    let queued = |text: &str| {
+        let text = serde_json::to_string(text).expect("JSON");
+        format!(
+            r#"{{"type":"queue-operation","operation":"enqueue","timestamp":"2026-10-01T10:00:00.000Z","sessionId":"{id}","content":{text}}}"#
+        ) + "\n"
+    };
+    let task = r#"{"task_id":"b640b25","tool_use_id":"toolu_1","description":"Push numbat","task_type":"local_bash"}"#;
+    let lines = [user_line(&id, 1, "about a numbat"), queued(task), queued(r#"{"numbat": "pasted"}"#)];
+    env.write(format!("-home-u-x/{id}.jsonl"), lines.concat());
+    env.index();
+    let roles = |args: &[&str]| {
+        let said = |hit: &serde_json::Value| format!("{} {}", hit["role"], hit["kind"]).replace('"', "");
+        let mut found: Vec<String> = env.hits_with(args).iter().map(said).collect();
+        found.sort();
+        found
+    };
+    assert_eq!(roles(&["--messages", "numbat"]), ["human prompt", "human queued"]);
+    assert_eq!(roles(&["--messages", "--meta", "numbat"]), ["human prompt", "human queued", "meta notice"]);
+}
+
+/// What an agent answers that is only warmed up is noise like its prompt; what it does once it is asked is not.
+#[test]
+fn answers_of_agents_that_are_warmed_up_are_noise() {
+    let env = Env::new();
+    let id = session(1);
+    let line = |number: u32, text: &str, is_answer: bool| {
+        let line = user_line(&id, number, text).replacen(
+            r#""isSidechain":false"#,
+            r#""isSidechain":true,"agentId":"a0000001""#,
+            1,
+        );
+        if is_answer { line.replace(r#""user""#, r#""assistant""#) } else { line }
+    };
+    env.write("-home-u-x/agent-a0000001.jsonl", line(1, "Warmup", false) + &line(2, "ready for the potoroo", true));
+    env.index();
+    let count = |args: &[&str]| env.hits_with(&[&["--messages", "potoroo"], args].concat()).len();
+    assert_eq!((count(&["--role", "subagent"]), count(&["--meta"])), (0, 1));
+    // The answer to a question that comes in a later run.
+    env.append(
+        "-home-u-x/agent-a0000001.jsonl",
+        line(3, "find the potoroo", false) + &line(4, "the potoroo is here", true),
+    );
+    env.heal();
+    assert_eq!((count(&["--role", "subagent"]), count(&["--meta"])), (2, 3));
+}
+
+/// A title was cut first and masked then: of a private key, the end was gone by which it is told. The same for the last
+/// prompt, which Claude Code itself puts on one line and cuts.
+#[test]
+fn private_key_in_a_title() {
+    let key = (0..20).map(|at| format!("MIIEowIBAAKCAQEA7bq{at:02}KpVxTzR3nQwEyU5oIaS8dFgHjKlZxCvBnM1q2W3e4R5t6"));
+    let lines: Vec<String> = key.collect();
+    let whole = format!("quoll -----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----", lines.join("\n"));
+    let cut: String = whole.replace('\n', " ").chars().take(200).collect();
+    let id = session(1);
+    let last =
+        |id: &str, text: &str| format!(r#"{{"type":"last-prompt","lastPrompt":"{text}","sessionId":"{id}"}}"#) + "\n";
+    let first_prompt = user_line(&id, 1, &whole);
+    let last_prompt = user_line(&id, 1, "quoll") + &last(&id, &cut);
+    for text in [first_prompt, last_prompt] {
+        let env = Env::new();
+        env.write(format!("-home-u-x/{id}.jsonl"), text);
+        env.index();
+        let title = env.hits("quoll")[0]["title"].to_string();
+        assert_eq!(title, r#""quoll [redacted: private key]""#);
+        for args in [&["sessions", "--json"][..], &["stats", "--by", "session"], &["show", &id]] {
+            let said = env.run(args).stdout;
+            assert!(!said.contains("MIIE"), "{args:?}: {said}");
+        }
+    }
+}
+
+/// Three commands gave three numbers for one index: titles were left out here, checkpoints counted there.
+#[test]
+fn every_command_counts_the_same_documents() {
+    let env = Env::with_fixtures("home");
+    let indexed = env.index_json()["documents"].as_u64();
+    let said = |args: &[&str]| {
+        let line: serde_json::Value = serde_json::from_str(&env.run(args).stdout).expect("JSON");
+        line["documents"].as_u64()
+    };
+    assert_eq!((said(&["verify", "--json"]), said(&["status", "--json"])), (indexed, indexed));
+    let rebuilt: serde_json::Value =
+        serde_json::from_str(&env.run(&["index", "--rebuild", "--json"]).stdout).expect("JSON");
+    assert_eq!(rebuilt["documents"].as_u64(), indexed);
+}

@@ -31,7 +31,9 @@ mod before_main {
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "a handler may only call what is safe in a signal: write and _exit are")]
 pub(crate) fn expect_damage() {
-    const MESSAGE: &[u8] = b"unspool: error: the index is damaged: a file of it was cut short; run `unspool index`\n";
+    // No mark is left for the next run here; one that sees nothing wrong needs to be told.
+    const MESSAGE: &[u8] = b"unspool: error: the index is damaged: a file of it was cut short; run `unspool index`, \
+        and should this come again, `unspool index --rebuild`\n";
     let handler = || {
         let _ = rustix::io::write(rustix::stdio::stderr(), MESSAGE);
         signal_hook::low_level::exit(i32::from(crate::out::UNUSABLE));

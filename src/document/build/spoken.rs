@@ -9,11 +9,14 @@ use crate::discover::SourceKind;
 use crate::document::words::{self, Markup};
 use crate::document::{Document, Kind, Role, TEXT_CAP};
 use crate::event::{Block, Event};
+use crate::redact::redact;
 
 /// Texts longer than this are cleaned piece by piece.
 const HUGE: usize = 4 << 20;
 /// How much of a prompt is kept to name a session after.
 const PROMPT_KEPT: usize = 200;
+/// How much of it is looked at for secrets, in bytes: as long as the longest that begins in what is kept.
+const PROMPT_SEEN: usize = 32 << 10;
 
 /// What a user line says about who sent it.
 pub(super) struct Speaker<'a> {
@@ -27,9 +30,11 @@ pub(super) fn twin(session: &str, words: &str) -> u64 {
     xxh3_64_with_seed(words.trim().as_bytes(), xxh3_64_with_seed(session.as_bytes(), 0))
 }
 
-/// The first line or so of a prompt.
+/// The first line or so of a prompt. Secrets are masked before it is cut, as for all that stands in for a title: half a
+/// secret looks like none.
 pub(super) fn beginning(words: &str) -> String {
-    words.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(PROMPT_KEPT).collect()
+    let seen = &words[..words.floor_char_boundary(PROMPT_SEEN)];
+    redact(seen).split_whitespace().collect::<Vec<_>>().join(" ").chars().take(PROMPT_KEPT).collect()
 }
 
 impl Builder<'_> {
@@ -57,6 +62,7 @@ impl Builder<'_> {
 
     fn user_text(&mut self, place: Place, event: &Event<'_>, text: &str, speaker: &Speaker<'_>) -> bool {
         let prompt = words::clean_prompt(text);
+        self.state.warmed |= self.is_warmup(&prompt);
         let (role, kind, words) = self.classify(event, &prompt, speaker);
         if words.trim().is_empty() {
             // Nothing but a reminder: not what anybody said, yet not to be lost.
@@ -88,8 +94,7 @@ impl Builder<'_> {
             Some((Markup::Machine, words)) => return (Role::Meta, Kind::Notice, Cow::Owned(words)),
             None => {}
         }
-        let is_warmup = self.kind == SourceKind::Agent && text.trim() == "Warmup";
-        if speaker.meta || is_warmup {
+        if speaker.meta || self.is_warmup(text) {
             return (Role::Meta, Kind::Notice, Cow::Borrowed(text));
         }
         let role = match speaker.origin {
@@ -99,6 +104,11 @@ impl Builder<'_> {
         };
         let kind = if role == Role::Meta { Kind::Notice } else { Kind::Prompt };
         (role, kind, Cow::Borrowed(text))
+    }
+
+    /// Whether a text only starts a subagent in advance.
+    fn is_warmup(&self, text: &str) -> bool {
+        self.kind == SourceKind::Agent && text.trim() == "Warmup"
     }
 
     /// Who types in this file.
