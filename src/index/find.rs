@@ -262,6 +262,8 @@ impl Reader {
         let as_one = self.as_one(search, &addresses)?;
         let length = search.query.sequence().len();
         let side_by_side = IN_ORDER[length.min(IN_ORDER.len() - 1)];
+        // A path stands in many a listing.
+        let is_telling = length >= BY_NO_CHANCE && search.query.shape != Shape::Path;
         let prior = prior_for(search.query);
         let mut factors = ByPrint::default();
         let best = hits.iter().map(|hit| hit.score / prior(hit.class)).fold(0.0, f32::max);
@@ -269,7 +271,7 @@ impl Reader {
             let kind = prior(hit.class);
             let words = hit.score / kind;
             let found = Factors {
-                words: if hit.in_order && length >= BY_NO_CHANCE { (words + best) / 2.0 } else { words },
+                words: if hit.in_order && is_telling { (words + best) / 2.0 } else { words },
                 kind,
                 coverage: COVERED_LEAST + (1.0 - COVERED_LEAST) * coverage[index] * coverage[index],
                 verbatim: match (as_one[index], hit.in_order) {
