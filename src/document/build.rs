@@ -352,10 +352,6 @@ impl<'s> Builder<'s> {
         if document.session.is_empty() && self.kind != SourceKind::History {
             document.session = self.session();
         }
-        if self.state.is_warming() && !is_problem {
-            // Nobody asked for it, and it says nothing but that the agent is ready.
-            document.role = Role::Meta;
-        }
         let text = &words::fold_base64(text);
         (document.offset, document.line) = (place.offset, place.line);
         document.timestamp = document.timestamp.or(self.state.previous);

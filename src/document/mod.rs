@@ -369,8 +369,6 @@ pub struct FileState {
     pub calls: VecDeque<(String, String, Vec<String>)>,
     /// Whether the first prompt of a subagent, a copy of its parent's tool call, has been seen.
     pub prompted: bool,
-    /// Whether a subagent was started in advance, to be there when it is needed.
-    pub warmed: bool,
     /// Prompts by a human or a program.
     pub prompts: u64,
     /// Answers of the model.
@@ -403,10 +401,5 @@ impl FileState {
             .flatten()
             .map(String::as_str)
             .find(|title| !title.trim().is_empty())
-    }
-
-    /// Whether a subagent has been warmed up and not been asked anything yet.
-    pub(crate) fn is_warming(&self) -> bool {
-        self.warmed && !self.prompted
     }
 }

@@ -38,8 +38,7 @@ pub(super) const FORMAT_VERSION: u32 = 4;
 /// 3. What a session amounts to; sessions that run in the background.
 /// 4. That a command which changed a file ended well, also when it printed nothing.
 /// 5. Base64 that is cut into lines is no text.
-/// 6. Records of tasks in the queue, and all that agents said that were only warmed up, are nobody's words; prompts that
-///    stand in for titles are masked before they are cut.
+/// 6. Records of tasks in the queue are nobody's words; prompts that stand in for titles are masked before they are cut.
 pub const PARSER_VERSION: u32 = 6;
 
 /// The kind under which checkpoints are kept; no document has it.

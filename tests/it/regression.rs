@@ -135,32 +135,6 @@ fn records_of_tasks_in_the_queue_are_no_prompts() {
     assert_eq!(roles(&["--messages", "--meta", "numbat"]), ["human prompt", "human queued", "meta notice"]);
 }
 
-/// What an agent answers that is only warmed up is noise like its prompt; what it does once it is asked is not.
-#[test]
-fn answers_of_agents_that_are_warmed_up_are_noise() {
-    let env = Env::new();
-    let id = session(1);
-    let line = |number: u32, text: &str, is_answer: bool| {
-        let line = user_line(&id, number, text).replacen(
-            r#""isSidechain":false"#,
-            r#""isSidechain":true,"agentId":"a0000001""#,
-            1,
-        );
-        if is_answer { line.replace(r#""user""#, r#""assistant""#) } else { line }
-    };
-    env.write("-home-u-x/agent-a0000001.jsonl", line(1, "Warmup", false) + &line(2, "ready for the potoroo", true));
-    env.index();
-    let count = |args: &[&str]| env.hits_with(&[&["--messages", "potoroo"], args].concat()).len();
-    assert_eq!((count(&["--role", "subagent"]), count(&["--meta"])), (0, 1));
-    // The answer to a question that comes in a later run.
-    env.append(
-        "-home-u-x/agent-a0000001.jsonl",
-        line(3, "find the potoroo", false) + &line(4, "the potoroo is here", true),
-    );
-    env.heal();
-    assert_eq!((count(&["--role", "subagent"]), count(&["--meta"])), (2, 3));
-}
-
 /// A title was cut first and masked then: of a private key, the end was gone by which it is told. The same for the last
 /// prompt, which Claude Code itself puts on one line and cuts.
 #[test]

@@ -62,7 +62,6 @@ impl Builder<'_> {
 
     fn user_text(&mut self, place: Place, event: &Event<'_>, text: &str, speaker: &Speaker<'_>) -> bool {
         let prompt = words::clean_prompt(text);
-        self.state.warmed |= self.is_warmup(&prompt);
         let (role, kind, words) = self.classify(event, &prompt, speaker);
         if words.trim().is_empty() {
             // Nothing but a reminder: not what anybody said, yet not to be lost.
@@ -94,7 +93,8 @@ impl Builder<'_> {
             Some((Markup::Machine, words)) => return (Role::Meta, Kind::Notice, Cow::Owned(words)),
             None => {}
         }
-        if speaker.meta || self.is_warmup(text) {
+        let is_warmup = self.kind == SourceKind::Agent && text.trim() == "Warmup";
+        if speaker.meta || is_warmup {
             return (Role::Meta, Kind::Notice, Cow::Borrowed(text));
         }
         let role = match speaker.origin {
@@ -104,11 +104,6 @@ impl Builder<'_> {
         };
         let kind = if role == Role::Meta { Kind::Notice } else { Kind::Prompt };
         (role, kind, Cow::Borrowed(text))
-    }
-
-    /// Whether a text only starts a subagent in advance.
-    fn is_warmup(&self, text: &str) -> bool {
-        self.kind == SourceKind::Agent && text.trim() == "Warmup"
     }
 
     /// Who types in this file.
