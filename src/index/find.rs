@@ -216,12 +216,11 @@ impl Reader {
         let wanted =
             Wanted { without: aim.filter.without_session.as_deref().map(session_key), prior: prior_for(aim.query) };
         let scoring = EnableScoring::enabled_from_searcher(&self.searcher);
-        let weight = |query: &Box<dyn TantivyQuery>| query.weight(scoring);
         let gather = Gather {
             wanted,
-            ranking: ranking.iter().map(weight).collect::<tantivy::Result<_>>()?,
-            in_order: in_order.as_ref().map(weight).transpose()?,
-            rare: rare.as_ref().map(weight).transpose()?,
+            ranking: ranking.iter().map(|one| one.weight(scoring)).collect::<tantivy::Result<_>>()?,
+            in_order: in_order.map(|words| words.weight(scoring)).transpose()?,
+            rare: rare.map(|word| word.weight(scoring)).transpose()?,
         };
         let weight = query.weight(scoring)?;
         let segments = self.searcher.segment_readers().par_iter().with_max_len(1).enumerate();
