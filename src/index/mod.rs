@@ -3,6 +3,7 @@
 //! There is one index for each set of roots, in a folder whose name says for which roots and in which shape it was
 //! made; an index of another shape has another name, so programs of two versions never meet in one folder.
 
+mod blocks;
 mod budget;
 mod candidates;
 mod card;

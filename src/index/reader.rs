@@ -32,7 +32,7 @@ const PIECE: usize = 32;
 /// An index open for reading.
 pub struct Reader {
     pub(super) path: PathBuf,
-    index: tantivy::Index,
+    pub(super) index: tantivy::Index,
     pub(super) schema: Schema,
     pub(super) searcher: Searcher,
     pub(super) fields: Fields,

@@ -1,14 +1,16 @@
 //! How entries come back from the index: what the store has of them, what the columns have, and texts made whole.
 
 use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tantivy::columnar::{Column, StrColumn};
-use tantivy::directory::OwnedBytes;
+use tantivy::directory::Directory as _;
 use tantivy::schema::{Field, Schema};
-use tantivy::store::StoreReader;
 use tantivy::{DocAddress, DocId, SegmentOrdinal, SegmentReader, Term};
 
+use super::blocks::{Blocks, number};
 use super::card::Card;
 use super::checkpoint::{Checkpoint, FileKey};
 use super::mark::met;
@@ -19,10 +21,6 @@ use super::schema::{TOKENS, damaged, has_twin};
 use crate::document::Document;
 use crate::error::Result;
 
-/// How many blocks of texts are kept unpacked, of each segment: enough for texts that stand near one another. More
-/// would only take new memory for each block.
-const BLOCKS: usize = 2;
-
 /// The columns of an API message and its tokens.
 const SPENT: usize = 1 + TOKENS.len();
 
@@ -30,7 +28,7 @@ const SPENT: usize = 1 + TOKENS.len();
 #[derive(Default)]
 pub(super) struct Opened {
     columns: OnceLock<Columns>,
-    store: OnceLock<StoreReader>,
+    texts: OnceLock<Blocks>,
 }
 
 /// What is read of the columns for each document that is fetched.
@@ -121,16 +119,19 @@ impl Reader {
     }
 
     pub(super) fn stored(&self, address: DocAddress) -> Result<Stored> {
-        let bytes = self.guarded(|| self.store(address.segment_ord)?.get_document_bytes(address.doc_id))?;
+        let bytes = self.guarded(|| Ok(self.texts(address.segment_ord)?.document(address.doc_id)?))?;
         self.told(Stored::read(bytes).ok_or_else(|| damaged(&"a stored document is not whole")))
     }
 
-    fn store(&self, segment: SegmentOrdinal) -> tantivy::Result<&StoreReader> {
-        let slot = &self.opened[segment as usize].store;
+    /// The texts of a segment. tantivy has the file open already, so it is there even if a writer has removed it since.
+    fn texts(&self, segment: SegmentOrdinal) -> tantivy::Result<&Blocks> {
+        let slot = &self.opened[segment as usize].texts;
         if let Some(open) = slot.get() {
             return Ok(open);
         }
-        let opened = self.searcher.segment_reader(segment).get_store_reader(BLOCKS)?;
+        let id = self.searcher.segment_reader(segment).segment_id();
+        let file = self.index.directory().open_read(&PathBuf::from(format!("{}.store", id.uuid_string())))?;
+        let opened = Blocks::open(&file)?;
         Ok(slot.get_or_init(|| opened))
     }
 
@@ -191,31 +192,34 @@ impl Reader {
 /// What the store has of an entry. It is taken apart here rather than by tantivy, which believes a damaged length and
 /// asks for that much memory.
 #[derive(Debug)]
-pub(super) struct Stored(Vec<(Field, OwnedBytes)>);
+pub(super) struct Stored {
+    bytes: Vec<u8>,
+    values: Vec<(Field, Range<usize>)>,
+}
 
 /// How tantivy marks bytes among the values of an entry; nothing else is stored.
 const BYTES: u8 = 4;
 
 impl Stored {
     /// Takes an entry apart: how many values, then of each the field, the type, the length and the bytes.
-    pub(super) fn read(mut bytes: OwnedBytes) -> Option<Self> {
+    pub(super) fn read(bytes: Vec<u8>) -> Option<Self> {
+        let mut rest = bytes.as_slice();
         let mut values = Vec::new();
-        for _ in 0..vint(&mut bytes)? {
-            let field = u32::from_le_bytes(*bytes.first_chunk()?);
-            bytes.advance(4);
-            let is_bytes = *bytes.first()? == BYTES;
-            bytes.advance(1);
-            let length = usize::try_from(vint(&mut bytes)?).ok().filter(|length| is_bytes && *length <= bytes.len())?;
-            values.push((Field::from_field_id(field), bytes.slice(0..length)));
-            bytes.advance(length);
+        for _ in 0..number(&mut rest)? {
+            let (field, behind) = rest.split_first_chunk()?;
+            rest = behind.strip_prefix(&[BYTES])?;
+            let length = usize::try_from(number(&mut rest)?).ok()?;
+            let start = bytes.len() - rest.len();
+            rest = rest.get(length..)?;
+            values.push((Field::from_field_id(u32::from_le_bytes(*field)), start..start + length));
         }
-        Some(Self(values))
+        Some(Self { bytes, values })
     }
 
     /// Takes a value, by its name, so that it works on an index of an older shape too.
     pub(super) fn get(&self, schema: &Schema, name: &str) -> Option<&[u8]> {
         let field = schema.get_field(name).ok()?;
-        self.0.iter().find(|(of, _)| *of == field).map(|(_, bytes)| bytes.as_slice())
+        self.values.iter().find(|(of, _)| *of == field).map(|(_, range)| &self.bytes[range.clone()])
     }
 
     fn must_have(&self, schema: &Schema, name: &str) -> Result<&[u8]> {
@@ -244,20 +248,6 @@ impl Stored {
     }
 }
 
-/// Reads a number as tantivy writes it: the last byte has its highest bit set.
-fn vint(bytes: &mut OwnedBytes) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..u64::BITS).step_by(7) {
-        let byte = *bytes.first()?;
-        bytes.advance(1);
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 != 0 {
-            return Some(number);
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,17 +255,15 @@ mod tests {
     #[test]
     fn a_damaged_length_is_not_believed() {
         let entry = [&[0x81, 9, 0, 0, 0, BYTES, 0x83][..], b"abc"].concat();
-        let stored = Stored::read(OwnedBytes::new(entry.clone())).expect("whole");
-        assert_eq!(
-            stored.0.iter().map(|(field, bytes)| (field.field_id(), bytes.as_slice())).collect::<Vec<_>>(),
-            [(9, &b"abc"[..])]
-        );
+        let stored = Stored::read(entry.clone()).expect("whole");
+        let values = stored.values.iter().map(|(field, range)| (field.field_id(), &stored.bytes[range.clone()]));
+        assert_eq!(values.collect::<Vec<_>>(), [(9, &b"abc"[..])]);
         let huge = [0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0xff];
         for damaged in [[&huge[..], &entry[1..]].concat(), [&entry[..6], &huge, b"abc"].concat(), vec![0x7f; 20]] {
-            assert!(Stored::read(OwnedBytes::new(damaged)).is_none());
+            assert!(Stored::read(damaged).is_none());
         }
         for cut in 0..entry.len() {
-            assert!(Stored::read(OwnedBytes::new(entry[..cut].to_vec())).is_none(), "{cut}");
+            assert!(Stored::read(entry[..cut].to_vec()).is_none(), "{cut}");
         }
     }
 }
