@@ -6,7 +6,8 @@ mod spoken;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::words::{self, Markup};
+use super::markup::{self, Markup};
+use super::words;
 use super::{Document, FileState, Kind, MessageKey, Role, TEXT_CAP, normal_path};
 use crate::discover::SourceKind;
 use crate::event::{AgentDescription, Block, Body, Event, Reading, TitleBy};
@@ -83,7 +84,7 @@ impl<'s> Builder<'s> {
     pub fn spilled(&mut self, offset: u64, part: u32, text: &str) {
         self.part = part;
         let document = Document { role: Role::Tool, kind: Kind::Output, ..Document::default() };
-        self.push(Place { offset, line: 0 }, document, &words::clean_result(text));
+        self.push(Place { offset, line: 0 }, document, &words::clean_result(None, text));
     }
 
     /// Takes in the description beside a subagent's transcript.
@@ -99,7 +100,7 @@ impl<'s> Builder<'s> {
 
     /// The document that makes the session's name searchable. It is made anew whenever the state changes.
     pub fn title(&self) -> Option<Document> {
-        let text = self.state.title()?.to_string();
+        let text = self.state.title().filter(|_| !self.is_forgotten(&self.blank().session))?.to_string();
         let role = if self.kind == SourceKind::Agent { Role::Subagent } else { Role::Assistant };
         Some(Document { role, kind: Kind::Title, timestamp: self.state.last, text, ..self.blank() })
     }
@@ -149,14 +150,16 @@ impl<'s> Builder<'s> {
             Body::Queued { text, origin } => self.queued(place, &event, &text, origin.as_deref()),
             Body::Attachment { kind, text, file } => {
                 let files = file.map(|file| self.normal(&file)).into_iter().collect();
+                let text = words::clean_result(Some(&kind), &text);
                 let tool = Some(kind.into_owned());
-                self.push(
-                    place,
-                    Document { kind: Kind::Attachment, files, tool, ..self.base(&event) },
-                    &words::clean_result(&text),
-                );
+                self.push(place, Document { kind: Kind::Attachment, files, tool, ..self.base(&event) }, &text);
             }
-            Body::Title { by, text } => self.named(by, &text),
+            Body::Title { by, text } => {
+                self.named(by, &text);
+                if by == TitleBy::LastPrompt {
+                    self.last_prompt(place, &event, &text);
+                }
+            }
             Body::Summary { text, leaf } => {
                 self.state.summary = Some(beginning(&text));
                 let base = Document {
@@ -287,15 +290,22 @@ impl<'s> Builder<'s> {
 
     fn system(&mut self, place: Place, event: &Event<'_>, subtype: Option<&str>, text: &str) {
         let text = words::strip_ansi(text);
-        let (role, kind, words) = match (subtype, words::markup(&text)) {
-            (Some("away_summary"), _) => (Role::Assistant, Kind::Recap, text),
-            (Some("voice_call_talk"), _) => (self.voice(event), Kind::Prompt, text),
-            (_, Some((Markup::Command, words))) => (self.voice(event), Kind::Command, Cow::Owned(words)),
-            (_, Some((Markup::Output, words))) => (Role::Tool, Kind::Output, Cow::Owned(words)),
-            _ => (Role::Meta, Kind::Notice, text),
-        };
-        let tool = subtype.map(str::to_string);
-        self.push(place, Document { role, kind, tool, ..self.base(event) }, &words);
+        let mut rest: &str = &text;
+        while !rest.trim().is_empty() {
+            let all = |role, kind| (role, kind, Cow::Borrowed(rest), "");
+            let (role, kind, words, behind) = match (subtype, markup::markup(rest)) {
+                (Some("away_summary"), _) => all(Role::Assistant, Kind::Recap),
+                (Some("voice_call_talk"), _) => all(self.voice(event), Kind::Prompt),
+                (_, Some((Markup::Command, words, behind))) => {
+                    (self.voice(event), Kind::Command, Cow::Owned(words), behind)
+                }
+                (_, Some((Markup::Output, words, behind))) => (Role::Tool, Kind::Output, Cow::Owned(words), behind),
+                _ => all(Role::Meta, Kind::Notice),
+            };
+            let tool = subtype.map(str::to_string);
+            self.push(place, Document { role, kind, tool, ..self.base(event) }, &words);
+            rest = behind;
+        }
     }
 
     fn named(&mut self, by: TitleBy, text: &str) {
@@ -326,6 +336,8 @@ impl<'s> Builder<'s> {
         inner.timestamp = inner.timestamp.or(outer.timestamp);
         inner.agent = Some(agent.clone());
         let (made, documents, calls) = (self.out.len(), self.state.documents, self.state.tally.calls);
+        // What a subagent was told names no session.
+        let told = (self.state.first_prompt.clone(), self.state.first_command.clone(), self.state.prompted);
         match std::mem::take(&mut inner.body) {
             Body::User { blocks, origin, meta, compact, .. } => {
                 self.user(place, &mut inner, blocks, &Speaker { origin: origin.as_deref(), meta, compact });
@@ -337,6 +349,12 @@ impl<'s> Builder<'s> {
             document.via = Some(agent.to_string());
         }
         (self.state.documents, self.state.tally.calls) = (documents, calls);
+        (self.state.first_prompt, self.state.first_command, self.state.prompted) = told;
+    }
+
+    /// Whether the user wants nothing of a session. Of a subagent's file, only its lines may tell whose it is.
+    fn is_forgotten(&self, session: &str) -> bool {
+        self.forgotten.is_some_and(|forgotten| forgotten.contains(session))
     }
 
     fn normal(&self, file: &str) -> String {
@@ -345,6 +363,9 @@ impl<'s> Builder<'s> {
 
     /// Adds a document, or several for a long text; says whether there was anything to add.
     fn push(&mut self, place: Place, mut document: Document, text: &str) -> bool {
+        if self.is_forgotten(&document.session) {
+            return true;
+        }
         let is_problem = matches!(document.kind, Kind::Bad | Kind::Oversized);
         if text.trim().is_empty() && !is_problem {
             return false;

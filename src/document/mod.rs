@@ -4,6 +4,7 @@
 //! checkpoint, so that reading a file in ten runs gives the same documents as reading it in one.
 
 mod build;
+mod markup;
 mod shell;
 mod shell_words;
 mod tally;
@@ -369,6 +370,8 @@ pub struct FileState {
     pub calls: VecDeque<(String, String, Vec<String>)>,
     /// Whether the first prompt of a subagent, a copy of its parent's tool call, has been seen.
     pub prompted: bool,
+    /// Fingerprints of how the last prompts begin.
+    pub said: VecDeque<u64>,
     /// Prompts by a human or a program.
     pub prompts: u64,
     /// Answers of the model.

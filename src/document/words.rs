@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 
+use super::markup;
 use crate::json::{Token, Walk};
 
 /// Runs of base64 longer than this are pictures or archives, not words.
@@ -12,6 +13,10 @@ const BASE64_RUN: usize = 1024;
 const BASE64_LINES: usize = 8 << 10;
 /// How long such lines are.
 const BASE64_LINE: RangeInclusive<usize> = 60..=128;
+
+/// Tools, and sorts of attachments, that number the lines of files.
+const NUMBERING: [&str; 8] =
+    ["Read", "Edit", "MultiEdit", "Write", "NotebookRead", "NotebookEdit", "edited_text_file", "file"];
 
 /// Keys of a tool's input that name a file or folder.
 const PATH_KEYS: [&str; 10] = [
@@ -98,22 +103,19 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Cleans the text of a tool's result: no reminders, escape sequences, line numbers or base64.
-pub(super) fn clean_result(text: &str) -> Cow<'_, str> {
-    let text = chain(Cow::Borrowed(text), |text| strip_blocks(text, "system-reminder"));
-    let text = chain(text, strip_ansi);
-    let text = chain(text, strip_line_numbers);
+/// Cleans the text of a tool's result: no reminders behind it, escape sequences, line numbers or base64.
+pub(super) fn clean_result<'t>(tool: Option<&str>, text: &'t str) -> Cow<'t, str> {
+    let words = markup::parted(text, &[markup::REMINDER]).words;
+    // A reminder that stands alone is all there is to know, as for a file without contents.
+    let text = if words.trim().is_empty() { text } else { words };
+    let text = strip_ansi(text);
+    let text = chain(text, |text| strip_line_numbers(tool, text));
     chain(text, fold_base64)
 }
 
-/// Cleans what stands in a prompt besides the prompt.
+/// Cleans a prompt.
 pub(super) fn clean_prompt(text: &str) -> Cow<'_, str> {
-    let mut text = Cow::Borrowed(text);
-    for tag in ["system-reminder", "ide_opened_file", "ide_selection"] {
-        text = chain(text, |text| strip_blocks(text, tag));
-    }
-    let text = chain(text, strip_ansi);
-    chain(text, fold_base64)
+    chain(strip_ansi(text), fold_base64)
 }
 
 /// Applies a cleaning step without copying where there is nothing to clean.
@@ -125,30 +127,6 @@ fn chain<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a,
             other => Cow::Owned(other.into_owned()),
         },
     }
-}
-
-/// Takes out every `<tag>…</tag>`; an unclosed one goes to the end.
-fn strip_blocks<'a>(text: &'a str, tag: &str) -> Cow<'a, str> {
-    let open = format!("<{tag}>");
-    let close = format!("</{tag}>");
-    let Some(mut at) = memchr::memmem::find(text.as_bytes(), open.as_bytes()) else {
-        return Cow::Borrowed(text);
-    };
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
-    loop {
-        kept.push_str(rest[..at].trim_end_matches('\n'));
-        rest = match rest[at..].find(&close) {
-            Some(end) => &rest[at + end + close.len()..],
-            None => "",
-        };
-        match rest.find(&open) {
-            Some(next) => at = next,
-            None => break,
-        }
-    }
-    kept.push_str(rest);
-    Cow::Owned(kept)
 }
 
 /// Takes out terminal escape sequences.
@@ -193,27 +171,48 @@ fn after_escape(rest: &str) -> &str {
     }
 }
 
-/// Takes off the `  12→` or `12<TAB>` with which file contents are numbered.
-fn strip_line_numbers(text: &str) -> Cow<'_, str> {
-    if text.lines().take(2).all(|line| after_number(line).is_none()) {
+/// Takes the `  12→` or `12<TAB>` off lines that are numbered one after the other. Where the tool is none that numbers
+/// its lines, a tab may stand behind anything, and an arrow behind a single number.
+fn strip_line_numbers<'t>(tool: Option<&str>, text: &'t str) -> Cow<'t, str> {
+    let numbers = tool.is_some_and(|tool| NUMBERING.contains(&tool));
+    let (signs, least): (&[char], usize) = if numbers { (&['→', '\t'], 1) } else { (&['→'], 2) };
+    if !text.lines().any(|line| line_number(line, signs).is_some()) {
         return Cow::Borrowed(text);
     }
     let mut kept = String::with_capacity(text.len());
+    let mut run: Vec<(&str, &str)> = Vec::new();
+    let mut next = 0;
     for line in text.split_inclusive('\n') {
-        kept.push_str(after_number(line).unwrap_or(line));
+        let found = line_number(line, signs);
+        if found.is_none_or(|(number, _)| number != next) {
+            end_run(&mut kept, &mut run, least);
+        }
+        match found {
+            Some((number, rest)) => {
+                run.push((line, rest));
+                next = number + 1;
+            }
+            None => kept.push_str(line),
+        }
     }
+    end_run(&mut kept, &mut run, least);
     Cow::Owned(kept)
+}
+
+/// Keeps numbered lines without their numbers, or with them if they are too few to be numbered ones.
+fn end_run(kept: &mut String, run: &mut Vec<(&str, &str)>, least: usize) {
+    let is_numbered = run.len() >= least;
+    run.drain(..).for_each(|(line, rest)| kept.push_str(if is_numbered { rest } else { line }));
 }
 
 /// The contents of a file that were read with their lines numbered without a gap, and the first number. The answer
 /// may have reminders behind it, and nothing else.
 pub(super) fn numbered(text: &str) -> Option<(u64, String)> {
-    let text = text.split("<system-reminder>").next().unwrap_or(text).trim_end_matches('\n');
+    let text = markup::parted(text, &[markup::REMINDER]).words.trim_end_matches('\n');
     let mut first = None;
     let mut contents = String::with_capacity(text.len());
     for (at, line) in text.split('\n').enumerate() {
-        let rest = after_number(line)?;
-        let number: u64 = line.trim_start().split(['→', '\t']).next()?.parse().ok()?;
+        let (number, rest) = line_number(line, &['→', '\t'])?;
         if number != *first.get_or_insert(number) + at as u64 {
             return None;
         }
@@ -225,13 +224,15 @@ pub(super) fn numbered(text: &str) -> Option<(u64, String)> {
     Some((first?, contents))
 }
 
-fn after_number(line: &str) -> Option<&str> {
+/// The number of a line and what follows it, if one of the signs stands between them.
+fn line_number<'t>(line: &'t str, signs: &[char]) -> Option<(u64, &'t str)> {
     let digits = line.trim_start_matches(' ');
     let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
-    if rest.len() == digits.len() || digits.len() - rest.len() > 9 {
+    let number = &digits[..digits.len() - rest.len()];
+    if number.len() > 9 {
         return None;
     }
-    rest.strip_prefix('→').or_else(|| rest.strip_prefix('\t'))
+    Some((number.parse().ok()?, rest.strip_prefix(signs)?))
 }
 
 /// Puts a note in place of every long run of base64.
@@ -311,81 +312,6 @@ fn is_base64(run: &[u8]) -> bool {
     let mut seen = [false; 256];
     run.iter().for_each(|byte| seen[usize::from(*byte)] = true);
     seen.iter().filter(|seen| **seen).count() > 32
-}
-
-/// Says what a text between Claude Code's own tags is, and gives what is inside.
-pub(super) fn markup(text: &str) -> Option<(Markup, String)> {
-    let text = text.trim_start();
-    let inner = |tag: &str| {
-        let from = text.find(&format!("<{tag}>"))? + tag.len() + 2;
-        let end = text[from..].find(&format!("</{tag}>")).map_or(text.len(), |end| from + end);
-        Some(text[from..end].trim().to_string())
-    };
-    let starts = |tag: &str| {
-        text.strip_prefix('<').and_then(|rest| rest.strip_prefix(tag)).is_some_and(|rest| rest.starts_with(['>', ' ']))
-    };
-    if starts("command-name") || starts("command-message") {
-        let name = inner("command-name").or_else(|| inner("command-message"))?;
-        let arguments = inner("command-args").unwrap_or_default();
-        return Some((Markup::Command, format!("{name} {arguments}").trim().to_string()));
-    }
-    if starts("bash-input") {
-        return Some((Markup::Command, format!("! {}", inner("bash-input")?)));
-    }
-    for tag in ["local-command-stdout", "local-command-stderr", "bash-stdout", "bash-stderr"] {
-        if starts(tag) {
-            return Some((Markup::Output, strip_ansi(&without_tags(text)).trim().to_string()));
-        }
-    }
-    if starts("teammate-message") || starts("cross-session-message") {
-        return Some((Markup::Peer, without_tags(text).trim().to_string()));
-    }
-    let machine = ["task-notification", "agent-notification", "bash-notification", "local-command-caveat"];
-    if machine.iter().any(|tag| starts(tag)) || text.starts_with("[Request interrupted") {
-        return Some((Markup::Machine, without_tags(text).trim().to_string()));
-    }
-    None
-}
-
-/// What a text between tags is.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Markup {
-    /// A slash command or a `!` command the user typed.
-    Command,
-    /// What such a command printed.
-    Output,
-    /// A message of another agent.
-    Peer,
-    /// A notification by Claude Code itself.
-    Machine,
-}
-
-/// Longer ones are no tags.
-const TAG_CAP: usize = 400;
-
-/// Puts a blank in place of each `<tag>` and `</tag>` of lower-case letters.
-fn without_tags(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('<') {
-        kept.push_str(&rest[..at]);
-        let tag = rest[at + 1..].strip_prefix('/').unwrap_or(&rest[at + 1..]);
-        let name = tag.len() - tag.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == '-').len();
-        let near = &tag[..tag.floor_char_boundary(TAG_CAP)];
-        let end = near.find(['>', '<']).filter(|end| name > 0 && near.as_bytes()[*end] == b'>');
-        match end {
-            Some(end) => {
-                kept.push(' ');
-                rest = &tag[end + 1..];
-            }
-            None => {
-                kept.push('<');
-                rest = &rest[at + 1..];
-            }
-        }
-    }
-    kept.push_str(rest);
-    kept
 }
 
 /// Cuts a long text into pieces, at the end of a line where there is one, without copying.
@@ -491,16 +417,25 @@ mod tests {
 
     #[test]
     fn results_lose_their_noise() {
-        for (text, clean) in [
-            ("plain", "plain"),
-            ("     1→fn main() {\n     2→}\n", "fn main() {\n}\n"),
-            ("7\tlet x;\n8\t\n", "let x;\n\n"),
-            ("12 monkeys\n3 more", "12 monkeys\n3 more"),
-            ("out\n<system-reminder>\nbe good\n</system-reminder>", "out"),
-            ("a<system-reminder>x</system-reminder>b<system-reminder>open", "ab"),
-            ("\u{1b}[1;31merror\u{1b}[0m: \u{1b}]8;;http://x\u{7}link\u{1b}]8;;\u{1b}\\", "error: link"),
+        for (tool, text, clean) in [
+            ("Bash", "plain", "plain"),
+            ("Read", "     1→fn main() {\n     2→}\n", "fn main() {\n}\n"),
+            ("Read", "7\tlet x;\n8\t\n", "let x;\n\n"),
+            ("Read", "1\t7310042\tAlice", "7310042\tAlice"),
+            ("Edit", "Here it is:\n     9→a\n    10→b\n", "Here it is:\na\nb\n"),
+            ("edited_text_file", "/a.rs\n9\ta\n10\tb\n...\n20\tc", "/a.rs\na\nb\n...\nc"),
+            ("Grep", "     9→a\n    10→b\n", "a\nb\n"),
+            ("Bash", "7310042\tAlice\n7310043\tBob", "7310042\tAlice\n7310043\tBob"),
+            ("Bash", "7→8 of them\n9→3", "7→8 of them\n9→3"),
+            ("", "1\tone\n2\ttwo", "1\tone\n2\ttwo"),
+            ("Bash", "12 monkeys\n3 more", "12 monkeys\n3 more"),
+            ("Bash", "out\n<system-reminder>\nbe good\n</system-reminder>", "out"),
+            ("Read", "1\tx\n\n<system-reminder>a</system-reminder>\n<system-reminder>b</system-reminder>\n", "x"),
+            ("Read", "<system-reminder>empty</system-reminder>", "<system-reminder>empty</system-reminder>"),
+            ("Bash", "a<system-reminder>x</system-reminder>b", "a<system-reminder>x</system-reminder>b"),
+            ("Bash", "\u{1b}[1;31merror\u{1b}[0m: \u{1b}]8;;http://x\u{7}link\u{1b}]8;;\u{1b}\\", "error: link"),
         ] {
-            assert_eq!(clean_result(text), clean);
+            assert_eq!(clean_result(Some(tool), text), clean, "{tool} {text}");
         }
     }
 
@@ -510,6 +445,7 @@ mod tests {
             ("     1→a\n     2→", Some((1, "a\n"))),
             ("7\ta\n8\tb", Some((7, "a\nb"))),
             ("1\ta\n2\t\n\n<system-reminder>x</system-reminder>\n", Some((1, "a\n"))),
+            ("1\ta <system-reminder>\n2\tb", Some((1, "a <system-reminder>\nb"))),
             ("1\ta\n3\tb", None),
             ("plain", None),
         ] {
@@ -523,26 +459,6 @@ mod tests {
         assert_eq!(fold_base64(&format!("see {data} end")), "see [base64 2000 bytes] end");
         let rule = "-".repeat(3000);
         assert_eq!(fold_base64(&rule), rule);
-    }
-
-    #[test]
-    fn markup_is_told_apart() {
-        let check = |text: &str| markup(text).map(|(kind, text)| format!("{kind:?} {text}"));
-        assert_eq!(
-            check("<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args>opus</command-args>").as_deref(),
-            Some("Command /model opus")
-        );
-        assert_eq!(check("<bash-input>ls -l</bash-input>").as_deref(), Some("Command ! ls -l"));
-        assert_eq!(
-            check("<local-command-stdout>Set \u{1b}[1mx\u{1b}[0m</local-command-stdout>").as_deref(),
-            Some("Output Set x")
-        );
-        assert_eq!(
-            check("<task-notification><task-id>7</task-id> done</task-notification>").as_deref(),
-            Some("Machine 7  done")
-        );
-        assert_eq!(check("[Request interrupted by user]").as_deref(), Some("Machine [Request interrupted by user]"));
-        assert_eq!(check("plain <b>prompt</b>"), None);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::value::RawValue;
+
 use super::shape::{Attachment, Entry, Progress, RawBlock, RawContent, RawUsage, Str};
 use super::{Block, Body, TitleBy, Usage, parse_entry};
 use crate::json::{self, Token, Walk};
@@ -26,13 +28,12 @@ pub(super) fn body_of<'a>(entry: Entry<'a>, line: &'a str) -> Body<'a> {
         "file-history-delta" => {
             Body::Snapshot { files: entry.tracking_path.0.map(Cow::into_owned).into_iter().collect() }
         }
+        "tag" | "worktree-state" => Body::Attachment { text: unknown_text(line), kind, file: None },
         "continued-in" => Body::Continued { session: entry.continued_in.0.unwrap_or_default() },
         "relocated" => Body::Moved { cwd: entry.relocated_cwd.0.unwrap_or_default() },
         "mode"
         | "permission-mode"
         | "bridge-session"
-        | "tag"
-        | "worktree-state"
         | "fork-context-ref"
         | "agent-color"
         | "agent-setting"
@@ -48,16 +49,15 @@ pub(super) fn body_of<'a>(entry: Entry<'a>, line: &'a str) -> Body<'a> {
 }
 
 fn user(entry: Entry<'_>) -> Body<'_> {
-    Body::User {
-        blocks: blocks_of(entry.message.content),
-        origin: entry.origin.kind.0,
-        meta: entry.meta.0,
-        compact: entry.compact.0,
+    let mut blocks = blocks_of(entry.message.0.content);
+    if blocks.is_empty() {
+        blocks.extend(entry.content.0.map(|raw| Block::Text(text_of_value(raw))));
     }
+    Body::User { blocks, origin: entry.origin.kind.0, meta: entry.meta.0, compact: entry.compact.0 }
 }
 
 fn assistant(entry: Entry<'_>) -> Body<'_> {
-    let message = entry.message;
+    let message = entry.message.0;
     let RawUsage { input, cache_write, cache_read, output, cache_creation, .. } = message.usage;
     Body::Assistant {
         blocks: blocks_of(message.content),
@@ -75,7 +75,8 @@ fn assistant(entry: Entry<'_>) -> Body<'_> {
 }
 
 fn system(entry: Entry<'_>) -> Body<'_> {
-    let text = entry.content.0.or(entry.blocks.0).map(text_of_value).unwrap_or_default();
+    let mut texts = [entry.content.0, entry.blocks.0].into_iter().flatten().map(text_of_value);
+    let text = texts.find(|text| !text.trim().is_empty()).unwrap_or_default();
     if text.is_empty() {
         let subtype = entry.subtype.0.unwrap_or_default();
         return Body::Silent(Cow::Owned(format!("system/{subtype}")));
@@ -206,18 +207,36 @@ fn unknown_text(line: &str) -> String {
     )
 }
 
+/// Keys that hold no words, wherever they stand: names of formats, fingerprints, pictures.
+const WORDLESS: [&str; 8] =
+    ["signature", "blob", "base64", "encrypted_content", "encrypted_index", "mimeType", "mime_type", "media_type"];
+/// Data longer than this without a blank is no text.
+const DATA_WORD: usize = 64;
+
+fn is_base64_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=-_".contains(&byte)
+}
+
 /// Every string of an object but those under the given keys and under keys that hold no words.
 pub(super) fn words_of(raw: &str, except: &[&str]) -> String {
     let mut text = String::new();
-    let mut wanted = true;
+    let mut key = Cow::Borrowed("");
+    let mut is_base64 = false;
     for token in Walk::new(raw) {
         match token {
-            Token::Key(key) => wanted = !except.contains(&key.as_ref()) && key != "signature" && key != "data",
-            Token::Text(value) if wanted && !value.is_empty() => {
-                if !text.is_empty() {
-                    text.push('\n');
+            Token::Open(b'{') | Token::Close(_) => is_base64 = false,
+            Token::Key(name) => key = name,
+            Token::Text(value) => {
+                is_base64 |= key == "type" && value == "base64";
+                let is_data =
+                    key == "data" && (is_base64 || value.len() > DATA_WORD && value.bytes().all(is_base64_byte));
+                let has_words = !is_data && !except.contains(&key.as_ref()) && !WORDLESS.contains(&key.as_ref());
+                if has_words && !value.is_empty() {
+                    if !text.is_empty() {
+                        text.push('\n');
+                    }
+                    text.push_str(&value);
                 }
-                text.push_str(&value);
             }
             _ => {}
         }
@@ -248,11 +267,14 @@ pub(super) fn block_of(raw: RawBlock<'_>) -> Block<'_> {
             text: raw.content.0.map(text_of_value).unwrap_or_default(),
             error: raw.is_error.0,
         },
-        "image" | "document" | "redacted_thinking" => Block::Media(kind),
+        "image" | "document" | "redacted_thinking" => {
+            let text = media_words(&kind, raw.source.0, raw.extra);
+            Block::Media { kind, text }
+        }
         _ => {
             let mut text = raw.text.0.map(Cow::into_owned).unwrap_or_default();
-            for part in [raw.from.0, raw.to.0, raw.content.0].into_iter().flatten().chain(raw.extra) {
-                text = format!("{text}\n{}", json::all_text(part));
+            for part in [raw.from.0, raw.to.0, raw.content.0, raw.source.0].into_iter().flatten().chain(raw.extra) {
+                text = format!("{text}\n{}", words_of(part, &[]));
             }
             Block::Other { kind, text: text.trim().to_string() }
         }
@@ -264,23 +286,35 @@ fn text_of_value(raw: &str) -> Cow<'_, str> {
     match raw.as_bytes().first() {
         Some(b'"') => json::unescape(raw.get(1..raw.len() - 1).unwrap_or_default()),
         Some(b'[') => Cow::Owned(text_of_blocks(raw)),
+        Some(b'{') => Cow::Owned(text_of_item(raw)),
         _ => Cow::Owned(json::all_text(raw)),
     }
 }
 
 fn text_of_blocks(raw: &str) -> String {
-    let Ok(blocks) = serde_json::from_str::<Vec<RawBlock<'_>>>(raw) else {
+    let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(raw) else {
         return json::all_text(raw);
     };
-    let mut parts: Vec<String> = Vec::new();
-    for block in blocks {
-        match (block.kind.0.as_deref(), block.text.0) {
-            (_, Some(text)) => parts.push(text.into_owned()),
-            (Some("tool_reference"), None) => parts.push(block.tool_name.0.unwrap_or_default().into_owned()),
-            (Some(kind @ ("image" | "document")), None) => parts.push(format!("[{kind}]")),
-            (Some(_), None) => parts.extend(block.content.0.map(json::all_text)),
-            (None, None) => return json::all_text(raw),
+    let parts = items.into_iter().map(|item| text_of_item(item.get()));
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// The words of one item of a list: a block of any type, or a string.
+fn text_of_item(raw: &str) -> String {
+    let block: RawBlock<'_> = serde_json::from_str(raw).unwrap_or_default();
+    match (block.kind.0.as_deref(), block.text.0) {
+        (Some("text"), Some(text)) => text.into_owned(),
+        (Some("tool_reference"), None) => block.tool_name.0.unwrap_or_default().into_owned(),
+        (Some(kind @ ("image" | "audio" | "document")), None) => {
+            format!("[{kind}] {}", media_words(kind, block.source.0, block.extra)).trim().to_string()
         }
+        _ => words_of(raw, &["type", "id", "tool_use_id"]),
     }
-    parts.join("\n")
+}
+
+/// The words of a picture or document: its title, its address, and its text if it is one.
+fn media_words<'a>(kind: &str, source: Option<&'a str>, extra: Vec<&'a str>) -> String {
+    let except: &[&str] = if kind == "document" { &["type", "file_id"] } else { &["type", "file_id", "data"] };
+    let parts = extra.into_iter().chain(source).map(|part| words_of(part, except));
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }

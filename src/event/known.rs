@@ -2,7 +2,7 @@
 //! words are kept.
 
 /// Keys that are known and hold nothing anybody would search for.
-const KNOWN: [&str; 117] = [
+const KNOWN: [&str; 118] = [
     "accountUuid",
     "apiErrorStatus",
     "apiRefusalCategory",
@@ -60,6 +60,7 @@ const KNOWN: [&str; 117] = [
     "messageCount",
     "messageId",
     "microcompactMetadata",
+    "mimeType",
     "mode",
     "model",
     "name",

@@ -13,7 +13,6 @@ mod tool;
 
 use std::borrow::Cow;
 
-use crate::json;
 use body::{body_of, words_of};
 pub use call::{Call, Edit, read_call};
 pub use ladder::{Reading, whole_records};
@@ -192,7 +191,12 @@ pub enum Block<'a> {
         error: bool,
     },
     /// A picture or document, not decoded.
-    Media(Cow<'a, str>),
+    Media {
+        /// Which of them.
+        kind: Cow<'a, str>,
+        /// Its title, its address, its text if it is one.
+        text: String,
+    },
     /// A block of another type, with all its words.
     Other {
         /// The type.
@@ -287,9 +291,14 @@ fn unknown_words(entry: &mut Entry<'_>) -> String {
     if !matches!(entry.kind.0.as_deref(), Some("user" | "assistant" | "system" | "attachment")) {
         return String::new();
     }
-    let extra = std::mem::take(&mut entry.extra);
-    let parts = extra.into_iter().chain(std::mem::take(&mut entry.message.extra)).map(json::all_text);
-    parts.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")
+    let mut parts = std::mem::take(&mut entry.extra);
+    if entry.kind.0.as_deref() == Some("user") {
+        // On other lines these are progress, and the causes of failures that the text tells.
+        parts.extend([entry.data.0, entry.error.0, entry.result.0].into_iter().flatten());
+    }
+    parts.append(&mut entry.message.0.extra);
+    let words = parts.into_iter().map(|part| words_of(part, &[]));
+    words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// Lets only objects through: every other JSON value is no record.
@@ -360,6 +369,91 @@ mod tests {
         check(
             br#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"x"},{"type":"image","source":{"data":"AAAA"}}]}]}}"#,
             &[r#"0 user [ToolResult { id: "t", text: "x\n[image]", error: false }]"#],
+        );
+    }
+
+    #[test]
+    fn no_shape_of_a_message_loses_words() {
+        for (message, blocks) in [
+            (r#""just words""#, r#"[Text("just words")]"#),
+            (r#"["a",{"type":"text","text":"b"}]"#, r#"[Text("a"), Text("b")]"#),
+            (r#"{"content":["a",["b",{"type":"text","text":"c"}],7]}"#, "[Text(\"a\"), Text(\"b\\nc\")]"),
+            (r#"{"content":{"type":"text","text":"a"}}"#, r#"[Text("a")]"#),
+            (r#"{"content":{"note":"a"}}"#, r#"[Other { kind: "", text: "a" }]"#),
+            (
+                r#"{"content":[{"type":"document","title":"t","source":{"type":"text","media_type":"text/plain","data":"the words"}}]}"#,
+                r#"[Media { kind: "document", text: "t\nthe words" }]"#,
+            ),
+            (
+                r#"{"content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0="}}]}"#,
+                r#"[Media { kind: "document", text: "" }]"#,
+            ),
+        ] {
+            check(format!(r#"{{"type":"user","message":{message}}}"#).as_bytes(), &[&format!("0 user {blocks}")]);
+        }
+        check(br#"{"type":"user","content":"beside"}"#, &[r#"0 user [Text("beside")]"#]);
+    }
+
+    #[test]
+    fn no_item_of_a_result_loses_words() {
+        for (item, text) in [
+            (
+                r#"{"type":"resource","resource":{"uri":"file:///a","mimeType":"text/plain","text":"words"}}"#,
+                "file:///a\nwords",
+            ),
+            (r#"{"type":"resource","resource":{"uri":"file:///a","blob":"QUJD"}}"#, "file:///a"),
+            (
+                r#"{"type":"web_search_result","title":"t","url":"http://u","encrypted_content":"ENC","page_age":"1 day"}"#,
+                "t\nhttp://u\n1 day",
+            ),
+            (r#"{"type":"resource_link","uri":"file:///a","name":"n","description":"d"}"#, "file:///a\nn\nd"),
+            (
+                r#"{"type":"search_result","source":"http://u","title":"t","content":[{"type":"text","text":"c"}]}"#,
+                "http://u\nt\nc",
+            ),
+            (r#"{"type":"document","source":{"type":"text","data":"the words"}}"#, "[document] the words"),
+            (r#"{"type":"audio","data":"QUJD","mimeType":"audio/wav"}"#, "[audio]"),
+            (r#""bare""#, "bare"),
+            (r#"{"type":"tool_reference","tool_name":"Grep"}"#, "Grep"),
+        ] {
+            let line = format!(
+                r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":[{item}]}}]}}}}"#
+            );
+            check(
+                line.as_bytes(),
+                &[&format!("0 user {:?}", [Block::ToolResult { id: "t".into(), text: text.into(), error: false }])],
+            );
+        }
+    }
+
+    #[test]
+    fn words_beside_a_message_are_kept() {
+        for (line, words) in [
+            (r#"{"type":"user","data":"d","error":"e","result":{"note":"r"},"message":{"content":"x"}}"#, "d\ne\nr"),
+            (r#"{"type":"assistant","error":"e","message":{"content":[]}}"#, ""),
+            (r#"{"type":"user","toolUseResult":{"result":"copy"},"message":{"content":"x","novel":"n"}}"#, "n"),
+        ] {
+            assert_eq!(parse_entry(line).expect("a record").unknown, words, "{line}");
+        }
+    }
+
+    #[test]
+    fn rare_types_keep_their_words() {
+        check(
+            br#"{"type":"tag","tag":"quarter end","sessionId":"s"}"#,
+            &[r#"0 Attachment { kind: "tag", text: "quarter end", file: None }"#],
+        );
+        check(
+            br#"{"type":"worktree-state","worktreeSession":{"worktreePath":"/w/x","worktreeBranch":"feat"},"sessionId":"s"}"#,
+            &[r#"0 Attachment { kind: "worktree-state", text: "/w/x\nfeat", file: None }"#],
+        );
+        check(
+            br#"{"type":"system","subtype":"voice_call_talk","content":"","blocks":[{"type":"text","text":"spoken"}]}"#,
+            &[r#"0 System { subtype: Some("voice_call_talk"), text: "spoken" }"#],
+        );
+        check(
+            br#"{"type":"novelty","data":"brand new","image":{"type":"base64","data":"QUJD"}}"#,
+            &[r#"0 Unknown { kind: "novelty", text: "brand new" }"#],
         );
     }
 

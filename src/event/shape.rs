@@ -6,11 +6,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::Block;
-use super::body::block_of;
+use super::body::{block_of, words_of};
 use super::known::is_known;
 
 /// A string, or nothing where the value is something else.
@@ -32,7 +33,7 @@ pub(super) struct Raw<'a>(pub(super) Option<&'a str>);
 /// The name of a member.
 struct Key<'a>(Cow<'a, str>);
 
-/// `message.content`: a string, or a list of blocks.
+/// `message.content`: a string, a block, or a list of these.
 #[derive(Debug, Default)]
 pub(super) enum RawContent<'a> {
     #[default]
@@ -40,6 +41,13 @@ pub(super) enum RawContent<'a> {
     Text(Cow<'a, str>),
     Blocks(Vec<Block<'a>>),
 }
+
+/// One item of such a list: a block; words that stand there by themselves are one too.
+struct RawItem<'a>(Option<Block<'a>>);
+
+/// `message`: an object as a rule; anything else is its content.
+#[derive(Debug, Default)]
+pub(super) struct RawMessage<'a>(pub(super) Message<'a>);
 
 /// Visitor methods for the types of value that count as absent.
 macro_rules! others_are_absent {
@@ -182,15 +190,78 @@ impl<'de> Deserialize<'de> for RawContent<'de> {
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
                 let mut blocks = Vec::new();
-                while let Some(block) = seq.next_element::<RawBlock<'de>>()? {
-                    // At once: a raw block takes four times the room.
-                    blocks.push(block_of(block));
+                while let Some(RawItem(block)) = seq.next_element()? {
+                    blocks.extend(block);
                 }
                 Ok(RawContent::Blocks(blocks))
             }
-            others_are_absent!(RawContent::Nothing; bool number null object);
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let block = block_of(RawBlock::deserialize(MapAccessDeserializer::new(map))?);
+                Ok(RawContent::Blocks(vec![block]))
+            }
+            others_are_absent!(RawContent::Nothing; bool number null);
         }
         from.deserialize_any(V)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawItem<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = RawItem<'de>;
+            expecting!("anything");
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(RawItem(Some(Block::Text(Cow::Borrowed(text)))))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(RawItem(Some(Block::Text(Cow::Owned(text.to_owned())))))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                // At once: a raw block takes four times the room.
+                Ok(RawItem(Some(block_of(RawBlock::deserialize(MapAccessDeserializer::new(map))?))))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                // Raw, and not as blocks again: a list may be of any depth.
+                let mut words = Vec::new();
+                while let Some(raw) = seq.next_element::<Raw<'de>>()? {
+                    words.extend(raw.0.map(|raw| words_of(raw, &["type"])).filter(|words| !words.is_empty()));
+                }
+                Ok(RawItem((!words.is_empty()).then(|| Block::Text(Cow::Owned(words.join("\n"))))))
+            }
+            others_are_absent!(RawItem(None); bool number null);
+        }
+        from.deserialize_any(V)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawMessage<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = RawMessage<'de>;
+            expecting!("anything");
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(RawMessage::of(RawContent::Text(Cow::Borrowed(text))))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(RawMessage::of(RawContent::Text(Cow::Owned(text.to_owned()))))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                RawContent::deserialize(SeqAccessDeserializer::new(seq)).map(RawMessage::of)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                Message::deserialize(MapAccessDeserializer::new(map)).map(RawMessage)
+            }
+            others_are_absent!(RawMessage::default(); bool number null);
+        }
+        from.deserialize_any(V)
+    }
+}
+
+impl<'a> RawMessage<'a> {
+    fn of(content: RawContent<'a>) -> Self {
+        Self(Message { content, ..Message::default() })
     }
 }
 
@@ -262,8 +333,10 @@ object! {
         "isApiErrorMessage" => api_error: Flag,
         "origin" => origin: Origin<'a>,
         "forkedFrom" => forked_from: Fork<'a>,
-        "message" => message: Message<'a>,
+        "message" => message: RawMessage<'a>,
         "content" => content: Raw<'a>,
+        "error" => error: Raw<'a>,
+        "result" => result: Raw<'a>,
         "attachment" => attachment: Raw<'a>,
         "data" => data: Raw<'a>,
         "snapshot" => snapshot: Raw<'a>,
@@ -369,6 +442,7 @@ object! {
         "tool_use_id" => tool_use_id: Str<'a>,
         "content" => content: Raw<'a>,
         "is_error" => is_error: Flag,
+        "source" => source: Raw<'a>,
         "from" => from: Raw<'a>,
         "to" => to: Raw<'a>,
     }

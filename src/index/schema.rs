@@ -39,7 +39,8 @@ pub(super) const FORMAT_VERSION: u32 = 4;
 /// 4. That a command which changed a file ended well, also when it printed nothing.
 /// 5. Base64 that is cut into lines is no text.
 /// 6. Records of tasks in the queue are nobody's words; prompts that stand in for titles are masked before they are cut.
-pub const PARSER_VERSION: u32 = 6;
+/// 7. Tags that are only mentioned, numbers that are no line numbers, and shapes that were passed over are text.
+pub const PARSER_VERSION: u32 = 7;
 
 /// The kind under which checkpoints are kept; no document has it.
 pub(super) const CHECKPOINT_KIND: &str = "file";

@@ -133,6 +133,7 @@ const META: &[Row] = &[
     ("nestedvole", 1, "09000001", "meta", "attachment", ""),
     ("planfilesaiga", 1, "09000001", "meta", "attachment", ""),
     ("informationalrhebok", 1, "25000001", "meta", "notice", ""),
+    ("wip-puffin", 1, "10000007", "meta", "attachment", ""),
 ];
 
 /// Words that stand only where nobody should look: files before an edit, signatures, side files, progress.
@@ -147,7 +148,6 @@ const NOWHERE: &[&str] = &[
     "staleindexnoise",
     "memorynotenoise",
     "filehistorynoise",
-    "wip-puffin",
 ];
 
 /// Words that a search finds only when nothing else holds them, if at all.

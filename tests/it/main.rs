@@ -19,6 +19,8 @@ mod show;
 #[path = "../corpus/mod.rs"]
 mod corpus;
 mod ranking;
+// Words that must not be lost, whatever stands around them.
+mod kept;
 // Every fixture, and what must be found in it.
 mod fixtures;
 // Reading only what is new: any number of runs equals one.

@@ -86,7 +86,7 @@ impl Builder<'_> {
                 let trace = event.trace.clone().or_else(|| trace_of_text(tool.as_deref(), &text)).filter(|_| !error);
                 let result = Document { role: Role::Tool, kind: Kind::ToolResult, tool, tool_use, ..base.clone() };
                 let document = Document { files, error, trace, ..result };
-                let text = words::clean_result(&text);
+                let text = words::clean_result(document.tool.as_deref(), &text);
                 // A command that changed a file may have nothing to say; that it ended well is worth keeping.
                 let is_silent = text.trim().is_empty() && !document.files.is_empty();
                 self.push(place, document, if is_silent { NO_OUTPUT } else { &text })
@@ -95,8 +95,12 @@ impl Builder<'_> {
                 self.state.unknown += 1;
                 self.push(place, Document { kind: Kind::Unknown, tool: Some(kind.into_owned()), ..base.clone() }, &text)
             }
-            Block::Media(kind) => {
+            Block::Media { kind, text } if text.is_empty() => {
                 self.push(place, Document { kind: Kind::Notice, ..base.clone() }, &format!("[{kind}]"))
+            }
+            Block::Media { kind, text } => {
+                let tool = Some(kind.into_owned());
+                self.push(place, Document { kind: Kind::Attachment, tool, ..base.clone() }, &text)
             }
             Block::Text(text) | Block::Thinking(text) => self.push(place, base.clone(), &text),
         }

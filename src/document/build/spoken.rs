@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::{Builder, Place, joined};
 use crate::discover::SourceKind;
-use crate::document::words::{self, Markup};
+use crate::document::markup::{self, BESIDE, Markup, Parted};
+use crate::document::words;
 use crate::document::{Document, Kind, Role, TEXT_CAP};
 use crate::event::{Block, Event};
 use crate::redact::redact;
@@ -17,12 +18,24 @@ const HUGE: usize = 4 << 20;
 const PROMPT_KEPT: usize = 200;
 /// How much of it is looked at for secrets, in bytes: as long as the longest that begins in what is kept.
 const PROMPT_SEEN: usize = 32 << 10;
+/// How many prompts are remembered by their beginnings. Measured: `last-prompt` repeats one of the last 4, as a rule.
+const SAID_KEPT: usize = 32;
+/// How many letters tell the beginning of a prompt. Claude Code cuts it at 200 characters, white space included.
+const BEGINNING: usize = 100;
 
 /// What a user line says about who sent it.
 pub(super) struct Speaker<'a> {
     pub(super) origin: Option<&'a str>,
     pub(super) meta: bool,
     pub(super) compact: bool,
+}
+
+/// What was said, by whom, and the text behind it, which is something else.
+struct Said<'t> {
+    role: Role,
+    kind: Kind,
+    words: Cow<'t, str>,
+    rest: &'t str,
 }
 
 /// Fingerprint of words said in a session, blind to white space at the ends.
@@ -35,6 +48,13 @@ pub(super) fn twin(session: &str, words: &str) -> u64 {
 pub(super) fn beginning(words: &str) -> String {
     let seen = &words[..words.floor_char_boundary(PROMPT_SEEN)];
     redact(seen).split_whitespace().collect::<Vec<_>>().join(" ").chars().take(PROMPT_KEPT).collect()
+}
+
+/// Fingerprint of the beginning of a prompt, blind to white space, and to where it was cut.
+fn beginning_print(words: &str) -> u64 {
+    let seen = &words[..words.floor_char_boundary(PROMPT_SEEN)];
+    let letters = seen.chars().filter(|c| !c.is_whitespace() && *c != '…');
+    xxh3_64(letters.take(BEGINNING).collect::<String>().as_bytes())
 }
 
 impl Builder<'_> {
@@ -61,49 +81,83 @@ impl Builder<'_> {
     }
 
     fn user_text(&mut self, place: Place, event: &Event<'_>, text: &str, speaker: &Speaker<'_>) -> bool {
-        let prompt = words::clean_prompt(text);
-        let (role, kind, words) = self.classify(event, &prompt, speaker);
-        if words.trim().is_empty() {
-            // Nothing but a reminder: not what anybody said, yet not to be lost.
+        let Parted { words, beside } = markup::parted(text, &BESIDE);
+        let clean = words::clean_prompt(words);
+        let mut rest: &str = &clean;
+        let mut made = false;
+        while !rest.trim().is_empty() {
+            let said = self.classify(event, rest, speaker);
+            made |= self.said(place, event, &said, rest);
+            rest = said.rest;
+        }
+        let base = self.base(event);
+        beside.into_iter().fold(made, |made, block| self.beside(place, base.clone(), block) | made)
+    }
+
+    /// Takes in what was said; `text` is that with its tags.
+    fn said(&mut self, place: Place, event: &Event<'_>, said: &Said<'_>, text: &str) -> bool {
+        if said.words.trim().is_empty() {
+            // Nothing but tags: not what anybody said, yet not to be lost.
             let base = Document { role: Role::Meta, kind: Kind::Notice, ..self.base(event) };
-            return self.push(place, base, text);
+            return self.push(place, base, text[..text.len() - said.rest.len()].trim());
         }
-        let mut document = Document { role, kind, ..self.base(event) };
-        if kind == Kind::Prompt {
-            self.note_prompt(&mut document, &words);
+        let mut document = Document { role: said.role, kind: said.kind, ..self.base(event) };
+        if said.kind == Kind::Prompt {
+            self.note_prompt(&mut document, &said.words);
         }
-        if kind == Kind::Command && self.state.first_command.is_none() {
-            self.state.first_command = Some(beginning(&words));
+        if said.kind == Kind::Command {
+            self.note_said(&said.words);
+            self.state.first_command.get_or_insert_with(|| beginning(&said.words));
         }
-        self.push(place, document, &words)
+        self.push(place, document, &said.words)
+    }
+
+    /// Takes in what Claude Code put beside a prompt: a reminder, or what was open or selected in the editor. The queue
+    /// has it too, so that it is told by its words.
+    fn beside(&mut self, place: Place, base: Document, (tag, text): (&str, &str)) -> bool {
+        let text = words::clean_prompt(text);
+        let document = match tag {
+            markup::REMINDER => Document { role: Role::Meta, kind: Kind::Notice, ..base },
+            _ => Document {
+                role: Role::Meta,
+                kind: Kind::Attachment,
+                tool: Some(tag.to_string()),
+                files: markup::named_file(&text).map(|file| self.normal(file)).into_iter().collect(),
+                ..base
+            },
+        };
+        let twin = Some(twin(&document.session, &text));
+        self.push(place, Document { twin, ..document }, &text)
     }
 
     /// Tells a person's words from all else that stands in user lines.
-    fn classify<'t>(&self, event: &Event<'_>, text: &'t str, speaker: &Speaker<'_>) -> (Role, Kind, Cow<'t, str>) {
+    fn classify<'t>(&self, event: &Event<'_>, text: &'t str, speaker: &Speaker<'_>) -> Said<'t> {
+        let all = |role, kind| Said { role, kind, words: Cow::Borrowed(text), rest: "" };
         let is_summary =
             speaker.compact || text.starts_with("This session is being continued from a previous conversation");
         if is_summary {
-            return (Role::Assistant, Kind::Compaction, Cow::Borrowed(text));
+            return all(Role::Assistant, Kind::Compaction);
         }
         let voice = self.voice(event);
-        match words::markup(text) {
-            Some((Markup::Command, words)) => return (voice, Kind::Command, Cow::Owned(words)),
-            Some((Markup::Output, words)) => return (Role::Tool, Kind::Output, Cow::Owned(words)),
-            Some((Markup::Peer, words)) => return (Role::Subagent, Kind::Prompt, Cow::Owned(words)),
-            Some((Markup::Machine, words)) => return (Role::Meta, Kind::Notice, Cow::Owned(words)),
-            None => {}
+        if let Some((markup, words, rest)) = markup::markup(text) {
+            let (role, kind) = match markup {
+                Markup::Command => (voice, Kind::Command),
+                Markup::Output => (Role::Tool, Kind::Output),
+                Markup::Peer => (Role::Subagent, Kind::Prompt),
+                Markup::Machine => (Role::Meta, Kind::Notice),
+            };
+            return Said { role, kind, words: Cow::Owned(words), rest };
         }
         let is_warmup = self.kind == SourceKind::Agent && text.trim() == "Warmup";
         if speaker.meta || is_warmup {
-            return (Role::Meta, Kind::Notice, Cow::Borrowed(text));
+            return all(Role::Meta, Kind::Notice);
         }
         let role = match speaker.origin {
             None | Some("human" | "voice-call") => voice,
             Some("peer" | "coordinator") => Role::Subagent,
             Some(_) => Role::Meta,
         };
-        let kind = if role == Role::Meta { Kind::Notice } else { Kind::Prompt };
-        (role, kind, Cow::Borrowed(text))
+        all(role, if role == Role::Meta { Kind::Notice } else { Kind::Prompt })
     }
 
     /// Who types in this file.
@@ -129,37 +183,70 @@ impl Builder<'_> {
         }
         self.state.prompted = true;
         self.state.prompts += u64::from(matches!(document.role, Role::Human | Role::Programmatic));
-        if self.state.first_prompt.is_none() {
-            self.state.first_prompt = Some(beginning(words));
+        self.note_said(words);
+        self.state.first_prompt.get_or_insert_with(|| beginning(words));
+    }
+
+    /// Remembers how a prompt begins, for `last-prompt`, which repeats it.
+    fn note_said(&mut self, words: &str) {
+        let print = beginning_print(words);
+        if !self.state.said.contains(&print) {
+            self.state.said.push_back(print);
         }
+        if self.state.said.len() > SAID_KEPT {
+            self.state.said.pop_front();
+        }
+    }
+
+    /// The prompt that Claude Code keeps as a stand-in for a title: the beginning of one that was made, as a rule in
+    /// this file, but it may be the only one that is left.
+    pub(super) fn last_prompt(&mut self, place: Place, event: &Event<'_>, text: &str) {
+        if self.state.said.contains(&beginning_print(text)) {
+            return self.pass(event, "last-prompt");
+        }
+        self.note_said(text);
+        let twin = Some(twin(&self.session(), text));
+        let document = Document { role: self.voice(event), kind: Kind::Queued, echo: true, twin, ..self.base(event) };
+        self.push(place, document, &words::clean_prompt(text));
     }
 
     /// A prompt that came through the queue, or stands in the history: often a copy, sometimes the only one.
     pub(super) fn queued(&mut self, place: Place, event: &Event<'_>, text: &str, origin: Option<&str>) {
         let speaker = Speaker { origin, meta: false, compact: false };
-        let prompt = words::clean_prompt(text);
-        let (role, kind, words) = self.classify(event, &prompt, &speaker);
-        let is_history = self.kind == SourceKind::History;
-        let kind = match kind {
-            _ if is_history => Kind::History,
+        let Parted { words, beside } = markup::parted(text, &BESIDE);
+        let mut base = Document { echo: true, ..self.base(event) };
+        if self.kind == SourceKind::History {
+            base.session = event.session.as_ref().map(ToString::to_string).unwrap_or_default();
+            base.project.clone_from(&base.cwd);
+        }
+        let clean = words::clean_prompt(words);
+        let mut rest: &str = &clean;
+        let mut made = false;
+        while !rest.trim().is_empty() {
+            let said = self.classify(event, rest, &speaker);
+            made |= self.waited(place, base.clone(), &said);
+            rest = said.rest;
+        }
+        made = beside.into_iter().fold(made, |made, block| self.beside(place, base.clone(), block) | made);
+        if !made {
+            self.pass(event, "queue/empty");
+        }
+    }
+
+    /// Takes in what waited in the queue, or stands in the history.
+    fn waited(&mut self, place: Place, base: Document, said: &Said<'_>) -> bool {
+        let kind = match said.kind {
+            _ if self.kind == SourceKind::History => Kind::History,
             Kind::Prompt => Kind::Queued,
             other => other,
         };
-        let mut document = Document { role, kind, echo: true, ..self.base(event) };
-        if is_history {
-            document.session = event.session.as_ref().map(ToString::to_string).unwrap_or_default();
-            if self.forgotten.is_some_and(|forgotten| forgotten.contains(&document.session)) {
-                return;
-            }
-            document.project.clone_from(&document.cwd);
+        let print = twin(&base.session, &said.words);
+        if kind == Kind::Queued {
+            self.note_said(&said.words);
         }
-        let print = twin(&document.session, &words);
-        document.twin = Some(print);
-        if document.kind == Kind::Queued && document.role == Role::Human && !words.trim().is_empty() {
+        if kind == Kind::Queued && said.role == Role::Human {
             self.state.tally.queued(print);
         }
-        if !self.push(place, document, &words) {
-            self.pass(event, "queue/empty");
-        }
+        self.push(place, Document { role: said.role, kind, twin: Some(print), ..base }, &said.words)
     }
 }
