@@ -8,7 +8,7 @@ use crate::document::Kind;
 use crate::error::{Error, ErrorKind, Problem, Result};
 use crate::index::{Checkpoint, FileKey, Reader, RunSize, Size, Store};
 use crate::lines::Transcript;
-use crate::update::{Lag, lag};
+use crate::update::{Lag, lag, obstacles};
 
 /// How an index is.
 #[derive(Debug)]
@@ -51,6 +51,7 @@ pub fn status(reader: &Reader, roots: &[Root]) -> Result<Status> {
         passed.into_iter().map(|(kind, number)| (kind.to_string(), number)).collect();
     passed_over.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut problems = scan.problems.clone();
+    problems.extend(obstacles(reader, &scan, roots)?);
     problems.extend(bad_lines(reader, &files)?);
     Ok(Status {
         size: reader.size()?,
@@ -189,8 +190,10 @@ pub fn prune(store: &Store, wait: Duration) -> Result<Removed> {
 /// The files of the one session whose id begins like this.
 pub fn session_files(reader: &Reader, prefix: &str) -> Result<(String, Removed)> {
     let files = reader.checkpoints()?;
-    let mut ids: Vec<&str> =
-        files.iter().map(Checkpoint::session_id).filter(|id| !id.is_empty() && id.starts_with(prefix)).collect();
+    let in_history = reader.documents_of_kind(Kind::History)?;
+    let known = files.iter().map(Checkpoint::session_id);
+    let known = known.chain(in_history.iter().map(|(_, document)| document.session.as_str()));
+    let mut ids: Vec<&str> = known.filter(|id| !id.is_empty() && id.starts_with(prefix)).collect();
     ids.sort_unstable();
     ids.dedup();
     let id = match ids.as_slice() {
@@ -202,8 +205,9 @@ pub fn session_files(reader: &Reader, prefix: &str) -> Result<(String, Removed)>
                 .hint("give more of the id"));
         }
     };
-    let mut removed = Removed::default();
-    for file in files.into_iter().filter(|file| file.session_id() == id) {
+    let of_history = in_history.iter().filter(|(_, document)| document.session == id).count();
+    let mut removed = Removed { documents: of_history as u64, ..Removed::default() };
+    for file in files.into_iter().filter(|file| file.session_id() == id && !file.forgotten) {
         removed.documents += reader.count_of(file.key())?;
         removed.files.push(file);
     }
@@ -222,6 +226,9 @@ pub fn forget(store: &Store, session: &str, wait: Duration) -> Result<Removed> {
         writer.checkpoint(&file.clone().forgotten(), None, true)?;
     }
     for mut history in reader.checkpoints()?.into_iter().filter(|file| file.source_kind() == SourceKind::History) {
+        if removed.files.is_empty() {
+            writer.checkpoint(&Checkpoint::forgotten_in(&history, session), None, true)?;
+        }
         history.state.documents -= reader.count_in_session(history.key(), session)?;
         writer.checkpoint(&history, None, true)?;
     }

@@ -108,7 +108,9 @@ impl<'r> Conversation<'r> {
             Some(agent) => file.agent_id() == Some(agent) && file.source_kind() == SourceKind::Agent,
             None => file.source_kind() == SourceKind::Session && !file.forgotten,
         };
-        let main = files.iter().position(wanted).map(|at| files.remove(at));
+        // The same session may stand in two folders; the file that speaks for it elsewhere is shown here too.
+        let all = (0..files.len()).filter(|at| wanted(&files[*at]));
+        let main = all.min_by_key(|at| files[*at].card().rank()).map(|at| files.remove(at));
         files.retain(|file| file.source_kind() == SourceKind::Agent && !file.forgotten);
         let steps = match &main {
             Some(file) => reader.outline(file.key())?,

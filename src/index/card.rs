@@ -64,14 +64,17 @@ impl Card {
         kind_of(self.kind)
     }
 
-    /// How far back it stands among the cards of a session: the first speaks for it. Its own transcript does; where there
-    /// is none, a file with a name before one with a prompt, and that before one with neither, then the earliest. Where
-    /// they are in the index has no say: that depends on the order in which they were read.
-    pub fn rank(&self) -> (bool, u8, i64, PathBuf) {
+    /// How far back it stands among the cards of a session: the first speaks for it. Its own transcript does; of two, one
+    /// that is there before one that is gone, then the one that goes on longer. Where there is none, a file with a name
+    /// before one with a prompt, and that before one with neither, then the earliest. Where they are in the index has no
+    /// say: that depends on the order in which they were read.
+    pub fn rank(&self) -> (bool, bool, i64, u8, i64, PathBuf) {
         let is_main = self.source_kind() == SourceKind::Session;
+        let is_gone = is_main && self.gone_since.is_some();
+        let end = self.last.filter(|_| is_main).map_or(0, i64::wrapping_neg);
         let is_blank = |text: &Option<String>| text.as_deref().is_none_or(|text| text.trim().is_empty());
         let namelessness = u8::from(is_blank(&self.name)) + u8::from(is_blank(&self.name) && is_blank(&self.stand_in));
-        (!is_main, namelessness, self.first.unwrap_or(i64::MAX), self.path())
+        (!is_main, is_gone, end, namelessness, self.first.unwrap_or(i64::MAX), self.path())
     }
 }
 

@@ -115,6 +115,14 @@ impl Checkpoint {
         (self.size, self.mtime_ns) != (0, 0)
     }
 
+    /// A mark for a session that is to be left alone and has no file of its own: only the history beside `history` names it.
+    pub fn forgotten_in(history: &Self, session: &str) -> Self {
+        let path = history.path().with_file_name("forgotten").join(session);
+        let kind = kind_code(SourceKind::Session);
+        let path = path.to_string_lossy().into_owned();
+        Self { path, kind, session: session.to_string(), ..Self::default() }.forgotten()
+    }
+
     /// Keeps of a file only that it is to be left alone.
     #[must_use]
     pub fn forgotten(self) -> Self {
@@ -163,8 +171,11 @@ impl Checkpoint {
         }
     }
 
-    /// The session the file belongs to.
+    /// The session the file belongs to. The history belongs to none, whichever it names first.
     pub fn session_id(&self) -> &str {
+        if self.source_kind() == SourceKind::History {
+            return "";
+        }
         if self.session.is_empty() { self.state.session.as_deref().unwrap_or_default() } else { &self.session }
     }
 

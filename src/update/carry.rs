@@ -3,14 +3,35 @@
 use std::collections::HashSet;
 
 use super::Report;
-use super::plan::Plan;
+use super::plan::{Plan, doubt};
+use crate::discover::{Root, Scan};
 use crate::document::{Builder, Document, Kind};
 use crate::error::{Problem, Result};
 use crate::index::{Checkpoint, FileKey, Past, Reader, Writer};
 
-/// Copies what the sources no longer hold. A damaged old index gives what it still can.
-pub(super) fn take_over(old: &[Reader], plan: &Plan, writer: &Writer, now: i64, report: &mut Report) -> Result<()> {
-    let mut done: HashSet<FileKey> = plan.work.iter().map(|work| FileKey::of(&work.source.path)).collect();
+/// What is to be known of the sources while an older index is taken over.
+#[derive(Clone, Copy)]
+pub(super) struct Sources<'a> {
+    pub(super) scan: &'a Scan,
+    pub(super) roots: &'a [Root],
+    /// Files that could not be read.
+    pub(super) unread: &'a HashSet<FileKey>,
+    /// Believe it when more than half of all files have vanished.
+    pub(super) confirm: bool,
+    pub(super) now: i64,
+}
+
+/// Copies what the sources no longer hold, and what could not be read just now. A damaged old index gives what it still
+/// can.
+pub(super) fn take_over(
+    old: &[Reader],
+    plan: &Plan,
+    sources: Sources<'_>,
+    writer: &Writer,
+    report: &mut Report,
+) -> Result<()> {
+    let planned = plan.work.iter().map(|work| FileKey::of(&work.source.path));
+    let mut done: HashSet<FileKey> = planned.filter(|key| !sources.unread.contains(key)).collect();
     for reader in old {
         let checkpoints = match reader.checkpoints() {
             Ok(checkpoints) => checkpoints,
@@ -21,22 +42,37 @@ pub(super) fn take_over(old: &[Reader], plan: &Plan, writer: &Writer, now: i64, 
                 continue;
             }
         };
+        let vanished = sources.vanished(&checkpoints, report);
         for checkpoint in checkpoints {
             if done.insert(checkpoint.key()) {
-                take_over_file(reader, checkpoint, writer, now, report)?;
+                let is_gone = vanished.contains(&checkpoint.key());
+                let kept = if is_gone { checkpoint.gone(sources.now) } else { checkpoint };
+                take_over_file(reader, kept, writer, report)?;
             }
         }
     }
     Ok(())
 }
 
-fn take_over_file(
-    reader: &Reader,
-    checkpoint: Checkpoint,
-    writer: &Writer,
-    now: i64,
-    report: &mut Report,
-) -> Result<()> {
+impl Sources<'_> {
+    /// The files that are gone since. Where we could not look, or where suspiciously much is missing, none is.
+    fn vanished(&self, checkpoints: &[Checkpoint], report: &mut Report) -> HashSet<FileKey> {
+        let here: HashSet<FileKey> = self.scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();
+        let present: Vec<&Checkpoint> =
+            checkpoints.iter().filter(|file| file.gone_since.is_none() && !file.forgotten).collect();
+        let is_gone = |file: &&&Checkpoint| !here.contains(&file.key()) && !self.scan.is_blind_to(&file.path());
+        let gone: HashSet<FileKey> = present.iter().filter(is_gone).map(|file| file.key()).collect();
+        match doubt(gone.len(), present.len(), self.roots).filter(|_| !self.confirm) {
+            Some(problem) => {
+                report.problems.push(problem);
+                HashSet::new()
+            }
+            None => gone,
+        }
+    }
+}
+
+fn take_over_file(reader: &Reader, mut checkpoint: Checkpoint, writer: &Writer, report: &mut Report) -> Result<()> {
     let documents = match reader.documents_of(checkpoint.key()) {
         Ok(documents) => documents,
         Err(error) => {
@@ -45,13 +81,16 @@ fn take_over_file(
         }
     };
     let documents: Vec<Document> = documents.into_iter().filter(|document| !is_state_title(document)).collect();
-    let mut gone = if checkpoint.forgotten { checkpoint } else { checkpoint.gone(now) };
-    let title = title_of(&gone);
+    if checkpoint.gone_since.is_none() && !checkpoint.forgotten {
+        // Should it be there again, it has to be read.
+        checkpoint.forget_stat();
+    }
+    let title = title_of(&checkpoint);
     report.carried += documents.len() as u64 + u64::from(title.is_some());
     // What a damaged index says of itself may be wrong; what was taken over is known.
-    gone.state.documents = documents.iter().filter(|document| document.via.is_none()).count() as u64;
-    writer.add(gone.key(), documents, &mut Past::default())?;
-    writer.checkpoint(&gone, title, false)
+    checkpoint.state.documents = documents.iter().filter(|document| document.via.is_none()).count() as u64;
+    writer.add(checkpoint.key(), documents, &mut Past::default())?;
+    writer.checkpoint(&checkpoint, title, false)
 }
 
 /// The sessions the user wants nothing of.

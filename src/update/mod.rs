@@ -17,7 +17,8 @@ use std::time::Duration;
 use crate::discover::{Root, Scan, SourceKind, discover, discover_around};
 use crate::error::{Error, ErrorKind, Problem, Result};
 use crate::fault;
-use crate::index::{Locked, Reader, RunSize, Store, Writer};
+use crate::index::{FileKey, Locked, Reader, RunSize, Store, Writer};
+use crate::lines::Transcript;
 use plan::Plan;
 
 /// How much is read between two commits.
@@ -112,6 +113,8 @@ pub struct Report {
     pub rebuilt: Option<String>,
     /// What could not be read.
     pub problems: Vec<Problem>,
+    /// The files of which nothing could be read.
+    pub unread: HashSet<FileKey>,
 }
 
 /// Brings the index up to date.
@@ -140,19 +143,19 @@ pub fn update(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dy
     // Another run may have done it while we waited.
     let is_as_planned = stamp.is_some() && store.stamp() == stamp;
     let done = match if is_as_planned { planned } else { pending(store, &scan, roots, options) } {
-        _ if options.rebuild => rebuild(&locked, &scan, options, watch, "asked for"),
+        _ if options.rebuild => rebuild(&locked, &scan, roots, options, watch, "asked for"),
         Err(error) if error.kind == ErrorKind::Damaged => {
             locked.make_way()?;
-            rebuild(&locked, &scan, options, watch, &error.to_string())
+            rebuild(&locked, &scan, roots, options, watch, &error.to_string())
         }
         Ok(None) if locked.has_only_relatives() => {
-            rebuild(&locked, &scan, options, watch, "the old one was damaged or made by another version")
+            rebuild(&locked, &scan, roots, options, watch, "the old one was damaged or made by another version")
         }
         Ok(None) => run(&locked, &scan, &Plan::from_scratch(&scan, &HashSet::new()), true, options, watch),
         Ok(Some(plan)) => match run(&locked, &scan, &plan, false, options, watch) {
             Err(error) if error.kind == ErrorKind::Damaged => {
                 locked.make_way()?;
-                rebuild(&locked, &scan, options, watch, &error.to_string())
+                rebuild(&locked, &scan, roots, options, watch, &error.to_string())
             }
             done => done,
         },
@@ -207,6 +210,18 @@ pub fn lag(reader: &Reader, roots: &[Root]) -> Result<(Lag, Scan)> {
     let scan = discover(roots);
     let plan = Plan::since(reader, &scan, roots, false)?;
     Ok((Lag { files: plan.work.len() + plan.gone.len(), bytes: plan.bytes() }, scan))
+}
+
+/// What keeps files that are yet to be read from being read, and descriptions of subagents that cannot be understood.
+/// A run tells of them too, but who asks later has not seen that.
+pub fn obstacles(reader: &Reader, scan: &Scan, roots: &[Root]) -> Result<Vec<Problem>> {
+    let plan = Plan::since(reader, scan, roots, false)?;
+    let unread = plan.work.iter().filter_map(|work| {
+        let error = Transcript::open(&work.source.path).err()?;
+        (error.kind() != std::io::ErrorKind::NotFound).then(|| Problem::with_path(&work.source.path, error.to_string()))
+    });
+    let descriptions = scan.sources.iter().filter_map(|source| read::description_of(source)?.err());
+    Ok(unread.chain(descriptions).collect())
 }
 
 fn pending(store: &Store, scan: &Scan, roots: &[Root], options: &UpdateOptions) -> Result<Option<Plan>> {
@@ -268,7 +283,14 @@ fn with_need(error: Error, plan: &Plan, locked: &Locked<'_>) -> Error {
 }
 
 /// Reads everything into a new index beside the old one, takes over what only the old one has, and swaps them.
-fn rebuild(locked: &Locked<'_>, scan: &Scan, options: &UpdateOptions, watch: &dyn Watch, why: &str) -> Result<Report> {
+fn rebuild(
+    locked: &Locked<'_>,
+    scan: &Scan,
+    roots: &[Root],
+    options: &UpdateOptions,
+    watch: &dyn Watch,
+    why: &str,
+) -> Result<Report> {
     let (old, lost) = locked.predecessors();
     let forgotten = carry::forgotten_sessions(&old);
     let plan = Plan::from_scratch(scan, &forgotten);
@@ -279,7 +301,9 @@ fn rebuild(locked: &Locked<'_>, scan: &Scan, options: &UpdateOptions, watch: &dy
         // Half an index is no replacement for a whole one.
         return Ok(report);
     }
-    carry::take_over(&old, &plan, &writer, options.now, &mut report)?;
+    let unread = std::mem::take(&mut report.unread);
+    let sources = carry::Sources { scan, roots, unread: &unread, confirm: options.confirm, now: options.now };
+    carry::take_over(&old, &plan, sources, &writer, &mut report)?;
     watch.finishing();
     writer.commit(true)?;
     writer.finish()?;
@@ -421,12 +445,19 @@ struct FileOutcome {
     unknown: u64,
     cut_short: bool,
     problems: Vec<Problem>,
+    /// The file, if nothing of it could be read.
+    unread: Option<FileKey>,
 }
 
 impl FileOutcome {
+    /// Nothing could be read of a file; one that is there no more is no failure.
     fn failed(work: &plan::Work, error: &std::io::Error) -> Self {
+        let unread = Some(FileKey::of(&work.source.path));
+        if error.kind() == std::io::ErrorKind::NotFound {
+            return Self { unread, ..Self::default() };
+        }
         let problem = Problem::with_path(&work.source.path, error.to_string());
-        Self { how: Some(How::Failed), problems: vec![problem], ..Self::default() }
+        Self { how: Some(How::Failed), problems: vec![problem], unread, ..Self::default() }
     }
 }
 
@@ -453,5 +484,6 @@ impl Report {
         self.unknown += outcome.unknown;
         self.interrupted |= outcome.cut_short;
         self.problems.extend(outcome.problems);
+        self.unread.extend(outcome.unread);
     }
 }

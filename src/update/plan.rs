@@ -129,19 +129,21 @@ impl Plan {
                     .push(Problem::with_path(&root.path, "source root is missing; what was indexed of it is kept"));
             }
         }
-        let present = known.present().count();
-        if gone.len() * 2 > present && !confirm {
-            let reason = format!(
-                "{} of {present} indexed files have vanished at once; they stay searchable and are not marked as deleted \
-                 (if this is right, run `unspool index --confirm`)",
-                gone.len()
-            );
-            let place = roots.first().map(|root| root.path.clone()).unwrap_or_default();
-            self.problems.push(Problem::with_path(place, reason));
-        } else {
-            self.gone = gone;
+        match doubt(gone.len(), known.present().count(), roots).filter(|_| !confirm) {
+            Some(problem) => self.problems.push(problem),
+            None => self.gone = gone,
         }
     }
+}
+
+/// Why it is not to be believed that so many files are gone, if it is not.
+pub(super) fn doubt(gone: usize, present: usize, roots: &[Root]) -> Option<Problem> {
+    let reason = format!(
+        "{gone} of {present} indexed files have vanished at once; they stay searchable and are not marked as deleted \
+         (if this is right, run `unspool index --confirm`)"
+    );
+    let place = roots.first().map(|root| root.path.clone()).unwrap_or_default();
+    (gone * 2 > present).then(|| Problem::with_path(place, reason))
 }
 
 /// Whether a file is one of these, or lies in the folder of a session that is.

@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::plan::Work;
 use super::{FileOutcome, Gate, How, Watch};
-use crate::discover::{SourceKind, Stat};
+use crate::discover::{Source, SourceKind, Stat};
 use crate::document::{Builder, FileState, Place, TEXT_CAP};
 use crate::error::{Problem, Result};
-use crate::event::{self, Reading};
+use crate::event::{self, AgentDescription, Reading};
 use crate::fault::{self, Bug};
 use crate::index::{Checkpoint, FileKey, Past};
 use crate::lines::{Ends, Line, Transcript, read_small};
@@ -26,7 +26,6 @@ const META_CAP: u64 = 64 << 10;
 pub(super) fn read_file(work: &Work, gate: &Gate<'_>, watch: &dyn Watch) -> Result<FileOutcome> {
     let mut transcript = match Transcript::open(&work.source.path) {
         Ok(transcript) => transcript,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileOutcome::default()),
         Err(error) => return Ok(FileOutcome::failed(work, &error)),
     };
     let start = match Start::decide(work, &mut transcript) {
@@ -159,11 +158,10 @@ impl<'a> FileReading<'a> {
     }
 
     fn describe(&mut self) {
-        let Some((path, _)) = &self.work.source.meta else { return };
-        match read_small(path, META_CAP).map(|bytes| event::read_agent_meta(&bytes)) {
-            Ok(Some(description)) => self.builder.describe(description),
-            Ok(None) => self.outcome.problems.push(Problem::with_path(path, "not the description of a subagent")),
-            Err(error) => self.outcome.problems.push(Problem::with_path(path, error.to_string())),
+        match description_of(&self.work.source) {
+            Some(Ok(description)) => self.builder.describe(description),
+            Some(Err(problem)) => self.outcome.problems.push(problem),
+            None => {}
         }
     }
 
@@ -216,6 +214,9 @@ impl<'a> FileReading<'a> {
             self.refuse_encoding(place);
         } else if !self.is_refused() {
             self.records(place, line.bytes);
+        }
+        if line.oversized {
+            self.ends.push(line.bytes);
         }
         self.ends.push(line.with_newline);
         (self.checkpoint.offset, self.checkpoint.chain) = (line.end, line.chain);
@@ -364,6 +365,16 @@ impl<'a> FileReading<'a> {
         self.end_unit(false)?;
         Ok(self.outcome)
     }
+}
+
+/// What stands beside a subagent's transcript, if anything does.
+pub(super) fn description_of(source: &Source) -> Option<std::result::Result<AgentDescription, Problem>> {
+    let (path, _) = source.meta.as_ref()?;
+    Some(match read_small(path, META_CAP).map(|bytes| event::read_agent_meta(&bytes)) {
+        Ok(Some(description)) => Ok(description),
+        Ok(None) => Err(Problem::with_path(path, "not the description of a subagent")),
+        Err(error) => Err(Problem::with_path(path, error.to_string())),
+    })
 }
 
 /// Marks, among the types of lines passed over, a file that cannot be read at all.

@@ -175,3 +175,123 @@ fn every_command_counts_the_same_documents() {
         serde_json::from_str(&env.run(&["index", "--rebuild", "--json"]).stdout).expect("JSON");
     assert_eq!(rebuilt["documents"].as_u64(), indexed);
 }
+
+/// A line of the prompt history.
+fn history_line(session: &str, text: &str) -> String {
+    format!(r#"{{"display":"{text}","timestamp":1760000000000,"project":"/home/u/x","sessionId":"{session}"}}"#) + "\n"
+}
+
+/// The history was taken for the transcript of the session it names first: that session's prompts were found by nothing,
+/// and to forget it took all others with it.
+#[test]
+fn history_belongs_to_no_session() {
+    let env = Env::new();
+    let [first, second, known] = [1, 2, 3].map(session);
+    env.write(format!("-home-u-x/{known}.jsonl"), user_line(&known, 1, "stays"));
+    let history = history_line(&first, "a pangolin") + &history_line(&second, "an aardvark");
+    std::fs::write(env.claude().join("history.jsonl"), history).expect("written");
+    env.index();
+    assert_eq!((env.count("pangolin"), env.count("aardvark")), (1, 1));
+    assert_eq!(env.run(&["forget", &first, "--yes"]).code, 0);
+    for again in [&["index"][..], &["index", "--rebuild"]] {
+        assert_eq!((env.count("pangolin"), env.count("aardvark")), (0, 1), "before {again:?}");
+        assert_eq!(env.run(again).code, 0);
+    }
+    assert_eq!((env.count("pangolin"), env.count("aardvark")), (0, 1));
+    env.verify();
+}
+
+/// A subagent's file at the root of a project tells only in its lines whose it is: it came back after its session had
+/// been forgotten.
+#[test]
+fn what_is_forgotten_stays_out_whichever_file_holds_it() {
+    let env = Env::new();
+    let [id, other] = [1, 2].map(session);
+    let agent_line =
+        |number, text| user_line(&id, number, text).replacen('{', r#"{"isSidechain":true,"agentId":"12345678","#, 1);
+    env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, "a quoll"));
+    env.write(format!("-home-u-x/{other}.jsonl"), user_line(&other, 2, "stays"));
+    env.write("-home-u-x/agent-12345678.jsonl", agent_line(3, "another quoll"));
+    env.index();
+    assert_eq!(env.hits_with(&["quoll", "--agents"]).len(), 1);
+    assert_eq!(env.run(&["forget", &id, "--yes"]).code, 0);
+    env.write("-home-u-x/agent-87654321.jsonl", agent_line(4, "a third quoll").replace("12345678", "87654321"));
+    for again in [&["index"][..], &["index", "--rebuild"]] {
+        assert_eq!(env.run(again).code, 0);
+        assert_eq!(env.hits_with(&["quoll", "--meta"]).len(), 0, "after {again:?}");
+    }
+    assert_eq!(env.count("stays"), 1);
+    env.verify();
+}
+
+/// A rebuild lost what it could not read just then.
+#[test]
+fn rebuild_keeps_what_it_cannot_read() {
+    let env = Env::new();
+    let [id, other] = [1, 2].map(session);
+    let name = format!("-home-u-x/{id}.jsonl");
+    env.write(&name, user_line(&id, 1, "a numbat"));
+    env.write(format!("-home-u-x/{other}.jsonl"), user_line(&other, 2, "stays"));
+    env.index();
+    // Root may read everything; a folder cannot be read as a file by anybody, but is no transcript either. A link that
+    // leads to itself can be opened by nobody.
+    std::fs::remove_file(env.file(&name)).expect("removed");
+    std::os::unix::fs::symlink(env.file(&name), env.file(&name)).expect("linked");
+    env.run(&["index", "--rebuild", "--confirm"]);
+    assert_eq!(env.count("numbat"), 1);
+    std::fs::remove_file(env.file(&name)).expect("removed");
+    env.write(&name, user_line(&id, 1, "a numbat") + &user_line(&id, 3, "and a bilby"));
+    assert_eq!(env.index().code, 0);
+    assert_eq!((env.count("numbat"), env.count("bilby")), (1, 1));
+    env.heal();
+}
+
+/// A rebuild took everything for deleted where a plain run would have been careful.
+#[test]
+fn rebuild_does_not_believe_that_everything_is_gone() {
+    let env = Env::new();
+    for number in 1..=4 {
+        let id = session(number);
+        env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, number, "a wombat"));
+    }
+    env.index();
+    let aside = env.path().join("aside");
+    std::fs::rename(env.claude().join("projects"), &aside).expect("moved");
+    env.run(&["index", "--rebuild"]);
+    let gone = |env: &Env| env.hits("wombat").iter().filter(|hit| hit["source_missing"] == true).count();
+    assert_eq!((env.count("wombat"), gone(&env)), (4, 0));
+    std::fs::rename(&aside, env.claude().join("projects")).expect("moved back");
+    assert_eq!(env.index().code, 0);
+    assert_eq!((env.count("wombat"), gone(&env)), (4, 0));
+    env.heal();
+}
+
+/// One session in two folders: the file that is there, and goes on longer, speaks for it.
+#[test]
+fn fuller_copy_of_a_session_is_shown() {
+    let env = Env::new();
+    let id = session(1);
+    let both = user_line(&id, 1, "first") + &user_line(&id, 2, "second");
+    env.write(format!("-home-u-a/{id}.jsonl"), &both);
+    env.write(format!("-home-u-b/{id}.jsonl"), both + &user_line(&id, 3, "third and a kowari"));
+    env.write(format!("-home-u-b/{}.jsonl", session(2)), user_line(&session(2), 4, "stays"));
+    env.index();
+    assert!(env.run(&["show", &id]).stdout.contains("kowari"));
+    std::fs::remove_file(env.file(format!("-home-u-a/{id}.jsonl"))).expect("removed");
+    env.index();
+    assert_eq!(env.hits("kowari")[0]["resume"], format!("unspool resume {id}"));
+}
+
+/// What a run could not read was told of by that run only.
+#[test]
+fn status_tells_what_cannot_be_read() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, "parent"));
+    let agent = format!("-home-u-x/{id}/subagents/agent-a1.jsonl");
+    env.write(&agent, user_line(&id, 2, "agent"));
+    env.write(agent.replace(".jsonl", ".meta.json"), "no JSON");
+    env.index();
+    let problems = env.problems();
+    assert!(problems.iter().any(|problem| problem.contains("agent-a1.meta.json")), "{problems:?}");
+}

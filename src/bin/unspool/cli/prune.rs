@@ -29,7 +29,11 @@ pub(crate) fn run(config: &Config, args: &PruneArgs) -> anyhow::Result<u8> {
     let Some(reader) = config.store.read()? else { return Ok(out::OK) };
     let planned = upkeep::gone(&reader)?;
     let what = describe(&planned);
-    if planned.files.is_empty() || args.dry_run {
+    if planned.files.is_empty() && !args.dry_run {
+        out::print(config.color, |out| writeln!(out, "nothing to remove: no indexed file is gone"))?;
+        return Ok(out::OK);
+    }
+    if args.dry_run {
         let screen = config.screen();
         out::print(config.color, |out| {
             planned.files.iter().try_for_each(|file| writeln!(out, "{}", screen.path(&file.path())))?;
