@@ -12,7 +12,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
 /// Raised whenever the same text would give other terms than before; part of the index's fingerprint.
-pub const ANALYSIS_VERSION: u32 = 3;
+pub const ANALYSIS_VERSION: u32 = 4;
 
 /// Longer terms are cut here; a query is cut alike, so it still finds them.
 pub const TERM_CAP: usize = 255;
@@ -240,8 +240,7 @@ impl<S: Sink> Analyzer<'_, '_, S> {
 
     /// Gives the next word.
     fn next(&mut self, range: Range<usize>, sorts: u8) {
-        self.emit(range, self.position, false, sorts);
-        self.position += 1;
+        self.position += usize::from(self.emit(range, self.position, false, sorts));
     }
 
     /// Finds the end of a chunk, and what is in it.
@@ -345,14 +344,15 @@ impl<S: Sink> Analyzer<'_, '_, S> {
         end
     }
 
-    /// Gives a term. `sorts` says what bytes there may be in it.
-    fn emit(&mut self, range: Range<usize>, position: usize, whole: bool, sorts: u8) {
+    /// Gives a term, unless nothing is left of it. `sorts` says what bytes there may be in it.
+    fn emit(&mut self, range: Range<usize>, position: usize, whole: bool, sorts: u8) -> bool {
         let Range { start: from, end: to } = range;
         let text = &self.text[range];
         let is_plain = text.len() < TERM_CAP && sorts & WIDE == 0;
         let is_folded = || sorts & UPPER == 0 || !text.bytes().any(|byte| byte.is_ascii_uppercase());
         if is_plain && !whole && is_folded() {
-            return self.sink.term(Term { text, from, to, position, whole });
+            self.sink.term(Term { text, from, to, position, whole });
+            return true;
         }
         self.scratch.folded.clear();
         if whole {
@@ -370,9 +370,11 @@ impl<S: Sink> Analyzer<'_, '_, S> {
         } else {
             fold_into(text, &mut self.scratch.folded);
         }
-        if self.scratch.folded.len() > usize::from(whole) {
+        let is_term = self.scratch.folded.len() > usize::from(whole);
+        if is_term {
             self.sink.term(Term { text: &self.scratch.folded, from, to, position, whole });
         }
+        is_term
     }
 }
 

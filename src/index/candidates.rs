@@ -129,14 +129,14 @@ impl Reader {
         Ok(Candidates {
             query: Box::new(BooleanQuery::new(clauses)),
             ranking,
-            in_order: self.words_in_order(query),
+            in_order: self.words_in_order(query, aim.corrections),
             rare,
         })
     }
 
     /// All words of the query side by side.
-    fn words_in_order(&self, query: &Query) -> Option<Box<dyn TantivyQuery>> {
-        let sequence: Vec<String> = query.sequence().into_iter().map(str::to_string).collect();
+    fn words_in_order(&self, query: &Query, corrections: &Corrections) -> Option<Box<dyn TantivyQuery>> {
+        let sequence = corrected_sequence(query, corrections);
         let weight = if query.chunks.len() >= TELLING { WORD_FOR_WORD } else { 1.0 };
         (sequence.len() > 1).then(|| boosted(phrase(self.fields.body, &sequence), weight))
     }
@@ -193,8 +193,8 @@ impl Reader {
     }
 
     fn sign(&self, text: &str, weight: Score) -> tantivy::Result<Sign> {
-        let documents = self.searcher.doc_freq(&Term::from_field_text(self.fields.body, text))?;
-        let term = Some(Term::from_field_text(self.fields.body, text));
+        let documents = self.frequency(text)?;
+        let term = (!text.contains(' ')).then(|| Term::from_field_text(self.fields.body, text));
         Ok(Sign { query: boosted(self::term(self.fields.body, text), weight), documents: Some(documents), term })
     }
 
@@ -268,7 +268,10 @@ impl Reader {
         let whole = format!("{WHOLE_MARK}{}{last}", parts.concat());
         let mut together: Vec<Box<dyn TantivyQuery>> = parts.iter().map(|part| term(body, part)).collect();
         together.push(begins(&last)?);
-        Ok(Box::new(BooleanQuery::union(vec![begins(&whole)?, Box::new(BooleanQuery::intersection(together))])))
+        // A hash or a serial number is not taken apart.
+        let unbroken = begins(whole.trim_start_matches(WHOLE_MARK))?;
+        let together = Box::new(BooleanQuery::intersection(together));
+        Ok(Box::new(BooleanQuery::union(vec![begins(&whole)?, unbroken, together])))
     }
 
     /// Terms that hold a piece of text. Every term of the index is looked at, unless the piece is a beginning.
@@ -357,6 +360,13 @@ fn joined_words(query: &Query) -> Vec<String> {
     joined
 }
 
+/// All words in order, each slip as what is most likely meant by it.
+pub(super) fn corrected_sequence(query: &Query, corrections: &Corrections) -> Vec<String> {
+    let meant = |text: &str| corrections.of(text).filter(|_| analysis::single(text).is_none())?.first();
+    let words = |text| meant(text).map_or(text, |one| one.term.as_str()).trim_start_matches(WHOLE_MARK).split(' ');
+    query.sequence().into_iter().flat_map(words).map(str::to_string).collect()
+}
+
 /// Pairs of words that stand side by side in the query, but not two common ones.
 fn neighbours(query: &Query) -> Vec<Vec<String>> {
     if query.sequence().len() == 2 || query.thinned || query.chunks.len() > NEIGHBOURS_CAP {
@@ -368,7 +378,11 @@ fn neighbours(query: &Query) -> Vec<Vec<String>> {
     pairs.filter_map(|pair| Some(vec![pair[0].terms.last()?.clone(), pair[1].terms.first()?.clone()])).collect()
 }
 
+/// What holds a term, or several with blanks between them side by side.
 pub(super) fn term(field: Field, text: &str) -> Box<dyn TantivyQuery> {
+    if text.contains(' ') {
+        return phrase(field, &text.split(' ').map(str::to_string).collect::<Vec<_>>());
+    }
     Box::new(TermQuery::new(Term::from_field_text(field, text), IndexRecordOption::WithFreqs))
 }
 

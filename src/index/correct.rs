@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use memchr::memmem;
 use rayon::prelude::*;
 use tantivy::query::FuzzyTermQuery;
 use tantivy::{SegmentReader, Term};
@@ -18,6 +19,13 @@ const MEANT: usize = 4;
 const BEGINNINGS: usize = 2000;
 /// The shortest beginning of a word that is completed.
 const LEAST_BEGINNING: usize = 4;
+/// The shortest word that is looked for inside of identifiers, and the shortest of two that were written as one.
+const LEAST_INSIDE: usize = 5;
+const LEAST_PART: usize = 2;
+/// How many identifiers of a segment are looked through for one.
+const LOOKED_THROUGH: usize = 200_000;
+/// The character behind the mark of whole identifiers.
+const AFTER_WHOLES: char = '>';
 /// The lengths to which people shorten hashes, and the length of a whole one at most.
 const SHORT_HASH: usize = 7;
 const LONG_HASH: usize = 64;
@@ -42,7 +50,7 @@ pub struct Corrections {
 /// A word that may be meant by another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Meant {
-    /// The word.
+    /// The word, or two that were written as one, with a blank between them.
     pub term: String,
     /// How much it counts.
     pub weight: f32,
@@ -81,8 +89,12 @@ impl Reader {
         }
         self.guarded(|| {
             let mut found = Corrections::default();
-            for chunk in query.chunks.iter().filter(|chunk| !chunk.quoted) {
+            let is_torn = self.torn(&query.chunks)?;
+            for (chunk, _) in query.chunks.iter().zip(is_torn).filter(|(chunk, is_torn)| !chunk.quoted && !is_torn) {
                 self.correct(chunk, &mut found)?;
+            }
+            if found.is_empty() && self.are_all_unknown(&query.chunks)? {
+                self.find_inside(&query.chunks, &mut found)?;
             }
             if query.shape == Shape::Words && query.chunks.len() <= FORMS_CAP {
                 self.find_forms(query, &mut found)?;
@@ -98,8 +110,11 @@ impl Reader {
         }
         let whole = chunk.wholes.last().filter(|_| chunk.terms.len() > 1);
         if let Some(whole) = whole {
-            // Half of an identifier: `messageTypeGro`.
-            let meant = self.completions(whole)?;
+            // Half of an identifier: `messageTypeGro`, or one with a slip: `ChlidProcess`.
+            let mut meant = self.completions(whole)?;
+            if meant.is_empty() && self.are_some_unknown(&chunk.terms)? {
+                meant = self.spelled_alike(whole, 1)?;
+            }
             if !meant.is_empty() {
                 found.meant.insert(whole.clone(), meant);
                 return Ok(());
@@ -117,6 +132,79 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// Of each piece, whether it and a neighbour are one word with a blank inside: `codera bbit`.
+    fn torn(&self, chunks: &[Chunk]) -> tantivy::Result<Vec<bool>> {
+        let mut torn = vec![false; chunks.len()];
+        for (at, pair) in chunks.windows(2).enumerate() {
+            let ([one], [other]) = (pair[0].terms.as_slice(), pair[1].terms.as_slice()) else { continue };
+            let is_plain = !pair[0].quoted && !pair[1].quoted;
+            if is_plain && self.are_some_unknown([one, other])? && self.frequency(&format!("{one}{other}"))? > 0 {
+                (torn[at], torn[at + 1]) = (true, true);
+            }
+        }
+        Ok(torn)
+    }
+
+    fn are_some_unknown<'t>(&self, terms: impl IntoIterator<Item = &'t String>) -> tantivy::Result<bool> {
+        for term in terms {
+            if self.frequency(term)? == 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn are_all_unknown(&self, chunks: &[Chunk]) -> tantivy::Result<bool> {
+        for term in chunks.iter().flat_map(|chunk| chunk.terms.iter().chain(&chunk.wholes)) {
+            if self.frequency(term)? > 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Looks for identifiers that have a word somewhere inside: `kitprovider`. They have to be looked through one by one, so
+    /// this is the last resort, and no more than so many of each segment are.
+    fn find_inside(&self, chunks: &[Chunk], found: &mut Corrections) -> tantivy::Result<()> {
+        for word in chunks.iter().filter(|chunk| !chunk.quoted).flat_map(|chunk| &chunk.terms) {
+            if word.len() < LEAST_INSIDE {
+                continue;
+            }
+            let finder = memmem::Finder::new(word);
+            let holding = |reader: &SegmentReader| -> tantivy::Result<Vec<(String, u64)>> {
+                let index = reader.inverted_index(self.fields.body)?;
+                let wholes = index.terms().range().ge(WHOLE_MARK.to_string()).lt(AFTER_WHOLES.to_string());
+                let (mut stream, mut left, mut holding) = (wholes.into_stream()?, LOOKED_THROUGH, Vec::new());
+                while stream.advance() && left > 0 {
+                    left -= 1;
+                    if finder.find(stream.key()).is_some() {
+                        let term = String::from_utf8_lossy(stream.key()).into_owned();
+                        holding.push((term, u64::from(stream.value().doc_freq)));
+                    }
+                }
+                Ok(holding)
+            };
+            let meant = self.most_common(self.in_all_segments(holding)?, MEANT);
+            if !meant.is_empty() {
+                found.meant.insert(word.clone(), meant);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for terms in all segments, side by side; says in how many documents each stands.
+    fn in_all_segments(
+        &self,
+        look: impl Fn(&SegmentReader) -> tantivy::Result<Vec<(String, u64)>> + Send + Sync,
+    ) -> tantivy::Result<BTreeMap<String, u64>> {
+        let segments = self.searcher.segment_readers().par_iter().with_max_len(1);
+        let mut all: BTreeMap<String, u64> = BTreeMap::new();
+        for (term, documents) in segments.map(look).collect::<tantivy::Result<Vec<_>>>()?.into_iter().flatten() {
+            *all.entry(term).or_default() += documents;
+        }
+        Ok(all)
     }
 
     /// Terms that begin so, the most common ones.
@@ -186,8 +274,13 @@ impl Reader {
         self.weighed(ranked)
     }
 
-    fn frequency(&self, term: &str) -> tantivy::Result<u64> {
-        self.searcher.doc_freq(&Term::from_field_text(self.fields.body, term))
+    /// In how many documents a term stands; of several with blanks between them, the rarest.
+    pub(super) fn frequency(&self, term: &str) -> tantivy::Result<u64> {
+        let mut least = u64::MAX;
+        for term in term.split(' ') {
+            least = least.min(self.searcher.doc_freq(&Term::from_field_text(self.fields.body, term))?);
+        }
+        Ok(least)
     }
 
     /// The terms a character stands in. In a script without blanks the index has pairs, hardly ever single characters.
@@ -222,11 +315,28 @@ impl Reader {
         }
         let near = self.spelled_alike(word, furthest)?;
         if near.is_empty() {
-            // An identifier that was typed as one word, or the beginning of a word.
+            // An identifier that was typed as one word, the beginning of a word, or two words.
             let as_one = self.spelled_alike(&format!("{WHOLE_MARK}{word}"), 1)?;
-            return if as_one.is_empty() { self.completions(word) } else { Ok(as_one) };
+            let longer = if as_one.is_empty() { self.completions(word)? } else { as_one };
+            return if longer.is_empty() { self.two_in(word) } else { Ok(longer) };
         }
         Ok(near)
+    }
+
+    /// Two words that were written as one, of all ways to part them the one with the most common words.
+    fn two_in(&self, word: &str) -> tantivy::Result<Vec<Meant>> {
+        let mut known = BTreeMap::new();
+        for (at, _) in word.char_indices().skip(LEAST_PART) {
+            let (one, other) = word.split_at(at);
+            if other.chars().count() >= LEAST_PART {
+                let both = format!("{one} {other}");
+                let documents = self.frequency(&both)?;
+                if documents > 0 {
+                    known.insert(both, documents);
+                }
+            }
+        }
+        Ok(self.most_common(known, 1))
     }
 
     /// Terms at most so many letters away: of equal distance those that begin alike, then the more common ones.
@@ -242,11 +352,7 @@ impl Reader {
             }
             Ok(near)
         };
-        let segments = self.searcher.segment_readers().par_iter().with_max_len(1);
-        let mut near: BTreeMap<String, u64> = BTreeMap::new();
-        for (found, documents) in segments.map(near_in).collect::<tantivy::Result<Vec<_>>>()?.into_iter().flatten() {
-            *near.entry(found).or_default() += documents;
-        }
+        let near = self.in_all_segments(near_in)?;
         let letters_of = |term: &str| term.strip_prefix(WHOLE_MARK).map(str::to_string);
         let (is_whole, word) = letters_of(word).map_or((false, word.to_string()), |letters| (true, letters));
         let alike = |term: &String| -> Option<String> {

@@ -4,50 +4,34 @@
 //! much of the query do they hold, do they hold it word for word. That is answered from postings; only where a query is
 //! more than words are a few texts read, to see whether they hold it letter by letter.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use rayon::prelude::*;
+use tantivy::DocAddress;
 use tantivy::collector::Collector as _;
-use tantivy::query::{EnableScoring, Query as TantivyQuery, TermQuery};
-use tantivy::schema::IndexRecordOption;
-use tantivy::{DocAddress, DocSet as _, Score, TERMINATED, Term};
+use tantivy::query::EnableScoring;
 
-use super::candidates::{Aim, Candidates, is_common, term};
+use super::candidates::{Aim, Candidates};
 use super::checkpoint::FileKey;
 use super::correct::Corrections;
 use super::gather::{ByPrint, Details, Gather, Match, Prints, Wanted, fold};
 use super::reader::Reader;
-use super::schema::{Action, action_of, from_class, session_key};
-use crate::analysis::WHOLE_MARK;
+use super::rescore::prior_for;
+use super::schema::{from_class, session_key};
 use crate::document::{Kind, Role};
 use crate::error::Result;
-use crate::query::{Chunk, Filter, Query, Shape};
+use crate::query::{Filter, Query};
 
 /// How many of the best candidates are looked at again.
 const RESCORED: usize = 200;
 /// So many more are, if they hold the query word for word, or a very rare word of it: a long text may hold just what is
 /// looked for and still have a low score.
 const RESERVED: usize = 100;
-/// How much of a score depends on age: as much as this, half of it lost in the time below.
-const AGE_SHARE: f32 = 0.1;
-/// The time in which a hit loses half of what it has for being new, in milliseconds.
-const AGE_HALF: f32 = 90.0 * 86_400_000.0;
-/// How much a hit counts that holds hardly anything of the query, as against one that holds all of it.
-const COVERED_LEAST: f32 = 0.05;
-/// How much another form of a word counts as the word itself.
-const OTHER_FORM: f32 = 0.8;
-/// How much more a hit counts that holds so many words of a query in their order, and more.
-const IN_ORDER: [f32; 4] = [1.0, 1.0, 2.0, 4.0];
-/// So many words hardly ever stand in order by chance: a long text that holds them comes before short ones that hold them
-/// somehow.
-const BY_NO_CHANCE: usize = 4;
 /// How much a name counts that belongs to no known session.
 const NAMELESS: f32 = 0.7;
 /// How many names of sessions are looked up.
 const NAMES_CAP: usize = 16;
-/// How much more a hit counts that holds the whole query as one identifier.
-const AS_ONE: f32 = 2.5;
 
 /// In which order hits come.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -90,8 +74,8 @@ pub struct Found {
     pub session: u64,
     /// When; [`i64::MAX`] if that is not known.
     pub time: i64,
-    class: u64,
-    in_order: bool,
+    pub(super) class: u64,
+    pub(super) in_order: bool,
     rare: bool,
 }
 
@@ -253,108 +237,6 @@ impl Reader {
         Ok(())
     }
 
-    /// Raises hits that hold more of the query, those that hold it word for word, and a little those that are new.
-    fn look_again(&self, search: &Search<'_>, hits: &mut [Found]) -> tantivy::Result<ByPrint<Factors>> {
-        hits.sort_unstable_by_key(|hit| hit.address);
-        let addresses: Vec<DocAddress> = hits.iter().map(|hit| hit.address).collect();
-        let coverage = self.coverage(search, &addresses)?;
-        let as_one = self.as_one(search, &addresses)?;
-        let length = search.query.sequence().len();
-        let side_by_side = IN_ORDER[length.min(IN_ORDER.len() - 1)];
-        // A path stands in many a listing.
-        let is_telling = length >= BY_NO_CHANCE && search.query.shape != Shape::Path;
-        let prior = prior_for(search.query);
-        let mut factors = ByPrint::default();
-        let best = hits.iter().map(|hit| hit.score / prior(hit.class)).fold(0.0, f32::max);
-        for (index, hit) in hits.iter_mut().enumerate() {
-            let kind = prior(hit.class);
-            let words = hit.score / kind;
-            let found = Factors {
-                words: if hit.in_order && is_telling { (words + best) / 2.0 } else { words },
-                kind,
-                coverage: COVERED_LEAST + (1.0 - COVERED_LEAST) * coverage[index] * coverage[index],
-                verbatim: match (as_one[index], hit.in_order) {
-                    (true, in_order) => {
-                        if in_order {
-                            side_by_side.max(AS_ONE)
-                        } else {
-                            AS_ONE
-                        }
-                    }
-                    (_, true) => side_by_side,
-                    _ => 1.0,
-                },
-                age: newness(hit.time, search.now),
-            };
-            hit.score = found.words * kind * found.coverage * found.verbatim * found.age;
-            factors.insert(hit.group, found);
-        }
-        Ok(factors)
-    }
-
-    /// How much of the query each document holds, by the weight of its words. Words that are nowhere do not count.
-    fn coverage(&self, search: &Search<'_>, addresses: &[DocAddress]) -> tantivy::Result<Vec<f32>> {
-        let mut held = vec![0.0; addresses.len()];
-        let (mut whole, mut seen) = (0.0, HashSet::new());
-        for chunk in scored_chunks(search.query) {
-            let mut as_one = None;
-            for text in chunk.terms.iter().filter(|text| seen.insert(text.as_str())) {
-                let by_itself = self.held(std::slice::from_ref(text), search.corrections, addresses)?;
-                // A plain word that is known as such is hardly ever part of an identifier only.
-                let wholes = if chunk.terms.len() == 1 && by_itself.rarity.is_some() { &[][..] } else { &chunk.wholes };
-                let as_one = match &mut as_one {
-                    Some(known) => known,
-                    None => as_one.insert(self.held(wholes, search.corrections, addresses)?),
-                };
-                let Some(weight) = by_itself.rarity.or(as_one.rarity) else { continue };
-                whole += weight;
-                let shares = by_itself.shares.iter().zip(&as_one.shares).map(|(one, other)| one.max(*other));
-                held.iter_mut().zip(shares).for_each(|(held, share)| *held += weight * share);
-            }
-        }
-        Ok(held.into_iter().map(|held| if whole > 0.0 { held / whole } else { 1.0 }).collect())
-    }
-
-    /// How much of one of these terms each document holds, as itself, in another form, or as what is meant by it.
-    fn held(&self, terms: &[String], corrections: &Corrections, addresses: &[DocAddress]) -> tantivy::Result<Held> {
-        let mut held = Held { rarity: None, shares: vec![0.0; addresses.len()] };
-        for text in terms {
-            let meant = corrections.of(text);
-            let itself = meant.is_none().then_some((text.as_str(), 1.0));
-            let others = meant.unwrap_or_default().iter().map(|one| (one.term.as_str(), 1.0));
-            let forms = corrections.forms_of(text).iter().map(|one| (one.term.as_str(), OTHER_FORM));
-            for (word, share) in itself.into_iter().chain(others).chain(forms) {
-                let term = Term::from_field_text(self.fields.body, word);
-                let documents = self.searcher.doc_freq(&term)?;
-                if documents == 0 {
-                    continue;
-                }
-                let rarity = self.rarity(documents);
-                held.rarity = Some(held.rarity.map_or(rarity, |known: f32| known.min(rarity)));
-                let holding = self.holding(&TermQuery::new(term, IndexRecordOption::Basic), addresses)?;
-                let shares = held.shares.iter_mut().zip(holding);
-                shares.filter(|(_, holds)| *holds).for_each(|(known, _)| *known = known.max(share));
-            }
-        }
-        Ok(held)
-    }
-
-    /// Says of each document whether it holds the whole query as one identifier.
-    fn as_one(&self, search: &Search<'_>, addresses: &[DocAddress]) -> tantivy::Result<Vec<bool>> {
-        let terms = search.query.sequence();
-        let mut held = vec![false; addresses.len()];
-        if terms.len() < 2 {
-            return Ok(held);
-        }
-        let whole = format!("{WHOLE_MARK}{}", terms.concat());
-        let meant = search.corrections.of(&whole).unwrap_or_default().iter().map(|one| one.term.as_str());
-        for one in std::iter::once(whole.as_str()).chain(meant) {
-            let holding = self.holding(&*term(self.fields.body, one), addresses)?;
-            held.iter_mut().zip(holding).for_each(|(held, holds)| *held |= holds);
-        }
-        Ok(held)
-    }
-
     /// A name that a file gives to another session, by way of a message, is a hit of that one.
     fn give_names(&self, hits: &mut [Found]) -> tantivy::Result<()> {
         let names = hits.iter_mut().filter(|hit| from_class(hit.class).1 == Kind::Title);
@@ -367,35 +249,6 @@ impl Reader {
         }
         Ok(())
     }
-
-    /// Says of each document, given in order, whether a query matches it.
-    fn holding(&self, query: &dyn TantivyQuery, addresses: &[DocAddress]) -> tantivy::Result<Vec<bool>> {
-        let weight = query.weight(EnableScoring::disabled_from_searcher(&self.searcher))?;
-        let mut found = Vec::with_capacity(addresses.len());
-        for segment in addresses.chunk_by(|a, b| a.segment_ord == b.segment_ord) {
-            let reader = self.searcher.segment_reader(segment[0].segment_ord);
-            let mut matching = weight.scorer(reader, 1.0)?;
-            for address in segment {
-                let here = if matching.doc() < address.doc_id { matching.seek(address.doc_id) } else { matching.doc() };
-                found.push(here == address.doc_id && here != TERMINATED);
-            }
-        }
-        Ok(found)
-    }
-
-    /// How much a term tells that is in so many documents: the rarer, the more.
-    fn rarity(&self, with: u64) -> Score {
-        let (documents, with) = (self.searcher.num_docs() as Score, with as Score);
-        (1.0 + (documents - with + 0.5).max(0.0) / (with + 0.5)).ln()
-    }
-}
-
-/// What documents hold of a word.
-struct Held {
-    /// How much the word tells; none if it is nowhere.
-    rarity: Option<f32>,
-    /// How much of it each document holds.
-    shares: Vec<f32>,
 }
 
 /// Puts those that are looked at again to the front, and says how many they are.
@@ -446,57 +299,6 @@ impl Found {
         };
         first.then_with(|| self.group.cmp(&other.group))
     }
-}
-
-/// How much a document of each class counts.
-type Prior = fn(u64) -> Score;
-
-fn prior_for(query: &Query) -> Prior {
-    match query.shape {
-        Shape::Words => by_speaker,
-        Shape::Path => by_action,
-        Shape::Code => by_nothing,
-    }
-}
-
-/// What people typed and were answered counts for more than what tools printed.
-fn by_speaker(class: u64) -> Score {
-    match from_class(class) {
-        (_, Kind::Title, _) => 1.5,
-        (Role::Human | Role::Programmatic, _, _) => 1.3,
-        (_, Kind::Text | Kind::Compaction | Kind::Recap, _) => 1.2,
-        (_, Kind::ToolResult | Kind::Output, _) => 0.8,
-        (Role::Meta, _, _) => 0.6,
-        _ => 1.0,
-    }
-}
-
-/// Who looks for a file mostly wants to know where it was changed.
-fn by_action(class: u64) -> Score {
-    let action = match action_of(class) {
-        Action::Change => 2.0,
-        Action::Read => 1.5,
-        Action::None => 1.0,
-    };
-    action * by_nothing(class)
-}
-
-fn by_nothing(class: u64) -> Score {
-    if from_class(class).0 == Role::Meta { 0.6 } else { 1.0 }
-}
-
-fn newness(time: i64, now: i64) -> f32 {
-    if time == i64::MAX || now == 0 {
-        return 1.0 - AGE_SHARE;
-    }
-    let age = now.saturating_sub(time).max(0) as f32;
-    1.0 - AGE_SHARE + AGE_SHARE * (-age / AGE_HALF).exp2()
-}
-
-/// The pieces of a query by which coverage is measured: common words only where there is nothing else.
-fn scored_chunks(query: &Query) -> impl Iterator<Item = &Chunk> {
-    let only_common = query.chunks.iter().all(is_common);
-    query.chunks.iter().filter(move |chunk| only_common || !is_common(chunk))
 }
 
 fn finds_meta(aim: Aim<'_>) -> bool {

@@ -33,6 +33,7 @@ mod pack;
 mod patch;
 mod pieces;
 mod reader;
+mod rescore;
 mod schema;
 mod segment;
 mod stored;

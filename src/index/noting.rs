@@ -86,8 +86,6 @@ impl Noting {
         while !rest.is_empty() {
             let (piece, behind) = pieces::cut(rest);
             rest = behind;
-            // Where words at the end of the piece before came to nothing.
-            self.fill_up_to(position as u32);
             position = match pieces::print(field, piece) {
                 Some(print) => self.piece(field, piece, print, position),
                 None => self.analyze(field, piece, position, true),

@@ -25,6 +25,9 @@ pub const TERMS_CAP: usize = 256;
 /// A query of so many words was not typed: what looks like an operator in it is none.
 const PASTED: usize = 64;
 
+/// Of a piece that is too long, so many words are looked for side by side.
+const WINDOW: usize = 8;
+
 /// What is being looked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
@@ -136,11 +139,7 @@ impl Query {
     /// Takes text in which nothing is an operator. Of a long one, the words that tell most are looked for.
     pub fn plain(text: &str) -> Result<Self> {
         let text = &text[..text.floor_char_boundary(PASTED_CAP)];
-        let mut chunks: Vec<Chunk> = text.split_whitespace().filter_map(|word| chunk(word, false)).collect();
-        let thinned = chunks.iter().map(Chunk::size).sum::<usize>() > TERMS_CAP;
-        if thinned {
-            thin(&mut chunks);
-        }
+        let (chunks, thinned) = pieces(text);
         Self { thinned, ..Self::of(text, chunks, Vec::new()) }.checked()
     }
 
@@ -148,8 +147,8 @@ impl Query {
     pub fn literal(text: &str, any_case: bool) -> Result<Self> {
         bounded(text)?;
         let pattern = Pattern::literal(text, any_case)?;
-        let chunks = text.split_whitespace().filter_map(|word| chunk(word, false)).collect();
-        Self::of(text, chunks, vec![Node::Pattern(pattern)]).checked()?.bounded()
+        let (chunks, thinned) = pieces(text);
+        Self { thinned, ..Self::of(text, chunks, vec![Node::Pattern(pattern)]) }.checked()
     }
 
     /// Takes words that must stand together.
@@ -288,8 +287,19 @@ fn folded(beginning: &str) -> String {
     last.map_or_else(|| beginning.to_lowercase(), |(term, _, _)| term)
 }
 
+/// The pieces of a text in which nothing is an operator, and whether some were left out because they are too many.
+fn pieces(text: &str) -> (Vec<Chunk>, bool) {
+    let mut chunks: Vec<Chunk> = text.split_whitespace().filter_map(|word| chunk(word, false)).collect();
+    let is_long = chunks.iter().map(Chunk::size).sum::<usize>() > TERMS_CAP;
+    if is_long {
+        thin(&mut chunks);
+    }
+    (chunks, is_long)
+}
+
 /// Keeps the pieces that tell most, each once and in order: the longer a word, the rarer it mostly is.
 fn thin(chunks: &mut Vec<Chunk>) {
+    *chunks = std::mem::take(chunks).into_iter().flat_map(in_windows).collect();
     let length = |chunk: &Chunk| chunk.terms.iter().map(String::len).sum::<usize>();
     let mut order: Vec<usize> = (0..chunks.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(length(&chunks[*at])));
@@ -303,6 +313,15 @@ fn thin(chunks: &mut Vec<Chunk>) {
     }
     let mut kept = kept.into_iter();
     chunks.retain(|_| kept.next().unwrap_or(false));
+}
+
+/// Cuts a long piece, a line without blanks say, into pieces that tell enough.
+fn in_windows(chunk: Chunk) -> Vec<Chunk> {
+    if chunk.size() <= WINDOW * 2 {
+        return vec![chunk];
+    }
+    let window = |terms: &[String]| Chunk { terms: terms.to_vec(), wholes: Vec::new(), quoted: false };
+    chunk.terms.chunks(WINDOW).map(window).collect()
 }
 
 fn bounded(text: &str) -> Result<()> {
@@ -388,7 +407,10 @@ mod tests {
         let refused = |text: &str| Query::parse(text, &Surroundings::default()).is_err();
         assert!(refused("") && refused("?!") && refused(&"-".repeat(5000)));
         assert!(refused(&"(a OR ".repeat(30)));
-        assert!(Query::literal(&"a".repeat(5000), false).is_err() && Query::literal(&"a ".repeat(300), false).is_err());
+        assert!(Query::literal(&"a".repeat(5000), false).is_err() && Query::quoted(&"a ".repeat(300)).is_err());
+        // A paragraph of a script without blanks is one long word.
+        let paragraph: String = ('\u{4e00}'..'\u{4f00}').collect();
+        assert!(Query::literal(&paragraph, false).is_ok() && Query::plain(&paragraph.repeat(3)).is_ok());
     }
 
     #[test]
@@ -401,5 +423,9 @@ mod tests {
         assert!(query.chunks.iter().map(Chunk::size).sum::<usize>() <= TERMS_CAP);
         assert!(query.chunks.iter().any(|chunk| chunk.terms.contains(&"handler".to_string())));
         assert!(query.sequence().is_empty());
+        for endless in ["\"key\":[1,2],".repeat(500), "文字".repeat(600), "🚀".repeat(3000)] {
+            let query = Query::parse(&endless, &Surroundings::default()).expect("a query");
+            assert!(query.thinned && !query.chunks.is_empty());
+        }
     }
 }

@@ -13,6 +13,8 @@ use super::Node;
 use crate::analysis;
 use crate::error::{Error, ErrorKind, Result};
 
+/// The most words by which a text is looked up.
+const NEEDS_CAP: usize = 64;
 /// How large a compiled expression may be, in bytes.
 const SIZE_CAP: usize = 1 << 20;
 
@@ -35,7 +37,10 @@ impl PartialEq for Pattern {
 impl Pattern {
     /// Text to be found just as it is.
     pub fn literal(text: &str, any_case: bool) -> Result<Self> {
-        Self::new(text, &regex::escape(text), any_case, needs_of(text))
+        let mut needs = needs_of(text);
+        // The text itself is compared in any case; so much narrows it down enough.
+        needs.truncate(NEEDS_CAP);
+        Self::new(text, &regex::escape(text), any_case, needs)
     }
 
     /// A regular expression. Small letters only mean any case.

@@ -1,6 +1,7 @@
 //! For programs: JSON Lines with a version number. These types are the contract; answers may change, these may
 //! only grow.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -88,6 +89,7 @@ struct SummaryLine<'a> {
     shown_sessions: usize,
     only_meta: bool,
     scattered: bool,
+    loosened: bool,
     incomplete: bool,
     corrections: Vec<CorrectionPart<'a>>,
     unknown_names: Vec<UnknownPart<'a>>,
@@ -153,9 +155,11 @@ pub fn search(
             hits: response.total_hits,
             sessions: response.total_sessions,
             shown_hits: shown,
-            shown_sessions: response.sessions.len(),
+            // In a flat answer a session comes again with each of its hits.
+            shown_sessions: response.sessions.iter().map(|one| &one.session.id).collect::<BTreeSet<_>>().len(),
             only_meta: response.only_meta,
             scattered: response.scattered,
+            loosened: response.loosened,
             incomplete: response.incomplete,
             corrections: response.corrections.iter().map(|(word, meant)| CorrectionPart { word, meant }).collect(),
             unknown_names: response

@@ -14,7 +14,7 @@ use crate::analysis::WHOLE_MARK;
 use crate::document::{Kind, Role};
 use crate::error::Result;
 use crate::index::{Corrections, Factors, Found, Ranked, Reader, Search, Sort, UnknownName};
-use crate::query::{Filter, Query};
+use crate::query::{Filter, Query, Shape};
 use crate::snippet::{Marks, Snippet};
 use crate::untrusted::Untrusted;
 
@@ -66,6 +66,8 @@ pub struct Response {
     pub corrections: Vec<(String, String)>,
     /// Whether nothing holds the identifier that was asked for as it is, only parts of it.
     pub scattered: bool,
+    /// Whether nothing was found as it was asked for, so that quotes and conditions were taken as plain words.
+    pub loosened: bool,
     /// Names in the filter that mean nothing.
     pub unknown: Vec<UnknownName>,
     /// Whether too many texts would have had to be read, so that there may be more hits.
@@ -167,12 +169,15 @@ pub fn search(reader: &Reader, request: &Request) -> Result<Response> {
         return Ok(response);
     }
     match verify::second_reading(reader, request)? {
-        Some(plain) => answer(reader, request, &plain),
+        Some(plain) => Ok(Response { loosened: true, ..answer(reader, request, &plain)? }),
         None => Ok(response),
     }
 }
 
 fn answer(reader: &Reader, request: &Request, query: &Query) -> Result<Response> {
+    let named_file = (query.shape != Shape::Path && reader.names_file(query)?)
+        .then(|| Query { shape: Shape::Path, ..query.clone() });
+    let query = named_file.as_ref().unwrap_or(query);
     let corrections = reader.corrections(query)?;
     let aim = |strict| Search {
         query,
@@ -204,6 +209,7 @@ fn answer(reader: &Reader, request: &Request, query: &Query) -> Result<Response>
         corrections: corrected.collect(),
         unknown: reader.unknown_names(&all_conditions(request, query))?,
         scattered: is_scattered(&ranked, query, &corrections),
+        loosened: false,
         incomplete,
         next: page.next,
         skipped: page.skipped,

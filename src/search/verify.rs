@@ -14,6 +14,8 @@ const READ_TIME: Duration = Duration::from_secs(3);
 const FIRST_READ: usize = 256;
 /// How many texts are read to tell operators from text.
 const DOUBT_CAP: usize = 10;
+/// With so many words beside them, quotes are part of a line that was pasted.
+const BESIDE_QUOTES: usize = 3;
 /// How many words that look like operators are looked for to tell them from text.
 const OPERANDS_CAP: usize = 4;
 
@@ -58,13 +60,18 @@ pub(super) fn plain_reading(reader: &Reader, request: &Request) -> Result<Option
     }
 }
 
-/// The same for a query that finds nothing because of what is taken for conditions or quotes: `cite file:line`.
+/// The same for a query that finds nothing because of what is taken for conditions or quotes: `cite file:line`. A pasted
+/// line with quotes in it is words, even if it stands nowhere as it is.
 pub(super) fn second_reading(reader: &Reader, request: &Request) -> Result<Option<Query>> {
     let query = &request.query;
     let has_quotes = query.chunks.iter().any(|chunk| chunk.quoted);
     let is_tried = query.doubtful && query.conditions.is_empty();
     if is_tried || query.conditions.is_empty() && !has_quotes {
         return Ok(None);
+    }
+    let beside = query.chunks.iter().filter(|chunk| !chunk.quoted).count();
+    if has_quotes && query.conditions.is_empty() && query.needs.is_empty() && beside >= BESIDE_QUOTES {
+        return Ok(Query::plain(&query.text).ok());
     }
     as_text(reader, &query.text, &request.filter)
 }

@@ -199,7 +199,7 @@ class Bench:
         folder = self.root / "projects" if (self.root / "projects").is_dir() else self.root
         timed_runs, rg = [], []
         # One in between now and then: what else goes on on the machine is then the same for both.
-        between = max(1, len(queries) // 10)
+        between = max(1, len(queries) // 33)
         for number, query in enumerate(queries):
             timed_runs.append(self.unspool("search", "--no-refresh", query, check=False)["wall"])
             if number % between == 0 and shutil.which("rg"):

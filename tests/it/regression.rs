@@ -295,3 +295,72 @@ fn status_tells_what_cannot_be_read() {
     let problems = env.problems();
     assert!(problems.iter().any(|problem| problem.contains("agent-a1.meta.json")), "{problems:?}");
 }
+
+/// An emoji with a mark that says how to draw it left an empty place behind itself.
+#[test]
+fn words_behind_an_emoji_stand_beside_it() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, "see: \u{26a0}\u{fe0f} Potential issue here"));
+    env.index();
+    for query in ["\"\u{26a0}\u{fe0f} Potential issue\"", "\"see \u{26a0} potential\"", "\"Potential issue\""] {
+        assert_eq!(env.count(query), 1, "{query}");
+    }
+}
+
+/// A pasted line with quotes in it found nothing when what stood between them was another today.
+#[test]
+fn quotes_in_a_pasted_line_are_no_demand() {
+    let env = Env::new();
+    let id = session(1);
+    let line = "expected selector 'old-badge' to return at most one element";
+    env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, line));
+    env.index();
+    let pasted = "expected selector \"x-badge of today\" to return at most one element";
+    assert_eq!(env.count(pasted), 1);
+    // Few words beside them: somebody means it.
+    assert_eq!(env.count("selector \"x-badge of today\""), 0);
+}
+
+/// Words that were glued together, torn apart, or are the end of an identifier; an identifier with a slip.
+#[test]
+fn words_are_found_however_they_were_typed() {
+    let env = Env::new();
+    for (number, text) in
+        (1..).zip(["the AppKitProvider fails", "ask the coderabbit model", "spawn a ChildProcess", "with haiku"])
+    {
+        let id = session(number);
+        env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, number, text));
+    }
+    env.index();
+    for (query, expected) in [("kitprovider", 1), ("codera bbit", 2), ("ChlidProcess", 3), ("withhaiku", 4)] {
+        let first = env.hits_with(&[query]).first().and_then(|hit| hit["session_id"].as_str().map(str::to_string));
+        assert_eq!(first, Some(session(expected)), "{query}");
+    }
+}
+
+/// Who names a file wants to know where it was changed, however briefly it was read elsewhere.
+#[test]
+fn changes_of_a_named_file_come_first() {
+    let env = Env::new();
+    let call = |number: u32, tool: &str, path: &str, more: &str| {
+        let id = session(number);
+        let block =
+            format!(r#"{{"type":"tool_use","id":"t{number}","name":"{tool}","input":{{"file_path":"{path}"{more}}}}}"#);
+        let line = format!(
+            r#"{{"type":"assistant","uuid":"{}","sessionId":"{id}","timestamp":"2026-01-02T03:04:05Z","cwd":"/home/u/x","message":{{"role":"assistant","content":[{block}]}}}}"#,
+            crate::util::uuid(number)
+        );
+        env.write(format!("-home-u-x/{id}.jsonl"), line + "\n");
+    };
+    let long = format!(r#","old_string":"a","new_string":"{}""#, "some words of a change ".repeat(40));
+    call(1, "Read", "/home/u/x/Dockerfile", "");
+    call(2, "Edit", "/home/u/x/Dockerfile", &long);
+    call(3, "Read", "/home/u/x/src/index.ts", "");
+    call(4, "Edit", "/home/u/x/src/index.ts", &long);
+    call(5, "Edit", "/home/u/x/src/deck-index.ts", "");
+    env.index();
+    for (query, expected) in [("Dockerfile", 2), ("index.ts", 4), ("src/index.ts", 4)] {
+        assert_eq!(env.hits_with(&[query])[0]["session_id"], session(expected), "{query}");
+    }
+}

@@ -263,10 +263,13 @@ fn notes(request: &Request, response: &Response, instead: &[Suggestion]) {
     for (word, meant) in &response.corrections {
         out::note(&format!("{word} is nowhere; looking for {meant}"));
     }
+    if response.loosened && response.total_hits > 0 {
+        out::note("nothing holds that as it is; looking for the words of it");
+    }
     if response.scattered {
         out::note(&format!("nothing holds {} as it is; these hold parts of it", request.query.text));
     }
-    if request.query.thinned {
+    if request.query.thinned && request.query.needs.is_empty() {
         let count = request.query.chunks.len();
         out::note(&format!("a long text: looking for the {count} words of it that tell most"));
     }
