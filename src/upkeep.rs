@@ -52,6 +52,8 @@ pub fn status(reader: &Reader, roots: &[Root]) -> Result<Status> {
     passed_over.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut problems = scan.problems.clone();
     problems.extend(obstacles(reader, &scan, roots)?);
+    let strange = "is no file of the index; it is left alone";
+    problems.extend(reader.strangers().into_iter().map(|path| Problem::with_path(path, strange)));
     problems.extend(bad_lines(reader, &files)?);
     Ok(Status {
         size: reader.size()?,

@@ -40,7 +40,7 @@ const PIECE: usize = 256 << 10;
 /// How many files may wait to be synced; each of them is open. Few in a debug build, so that the tests see it happen.
 const UNSYNCED: usize = if cfg!(debug_assertions) { 4 } else { 16 };
 /// The file that names all others.
-const META: &str = "meta.json";
+pub(super) const META: &str = "meta.json";
 /// tantivy's list of the files it may remove.
 const LIST: &str = ".managed.json";
 

@@ -4,11 +4,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::directory::{SafeDirectory, is_segment_file};
+use super::directory::{META, SafeDirectory, is_segment_file};
 use super::reader::Reader;
-use super::{disk, open_checked};
+use super::{disk, is_side_file, open_checked};
 use crate::fault::{self, Bug};
 
 /// The segments that a commit names, each with the stamp of its deletions.
@@ -22,6 +22,15 @@ impl Reader {
             segments.map(|segment| (segment.segment_id().uuid_string(), segment.delete_opstamp())).collect();
         let is_litter = |name: &str| is_temporary(name) || is_unnamed(name, &named);
         names(self.directory()).is_ok_and(|names| names.iter().any(|name| is_litter(name)))
+    }
+
+    /// Files in the folder that neither we nor tantivy have made. They are left alone.
+    pub fn strangers(&self) -> Vec<PathBuf> {
+        let is_known = |name: &str| is_side_file(name) || is_segment_file(name) || name == META;
+        let mut names = names(self.directory()).unwrap_or_default();
+        names.retain(|name| !is_known(name));
+        names.sort_unstable();
+        names.into_iter().map(|name| self.directory().join(name)).collect()
     }
 }
 

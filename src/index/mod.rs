@@ -57,7 +57,7 @@ pub use card::Card;
 pub use checkpoint::{Checkpoint, FileKey, Known};
 pub use columns::{Names, Row, RowAt, Spent};
 pub use correct::{Corrections, Meant};
-use directory::SafeDirectory;
+use directory::{META, SafeDirectory};
 use disk::make_private_folder;
 pub use files::{About, Said, Spelling, escaped};
 pub use filter::{Listed, UnknownName};
@@ -355,7 +355,12 @@ fn create_or_open(path: &Path, directory: SafeDirectory) -> Result<tantivy::Inde
 
 /// Opens an index and makes sure that it is one of ours, of this shape.
 fn open_checked(path: &Path, directory: SafeDirectory) -> Result<tantivy::Index> {
-    let mut index = tantivy::Index::open(directory).map_err(|error| damage(path, &error))?;
+    let foreign = || {
+        let what = format!("{} holds an index that unspool did not make", path.display());
+        Error::new(ErrorKind::Unusable, what).hint("move it away, or name another folder with --index-dir")
+    };
+    let unopened = |error| if is_foreign(path) { foreign() } else { damage(path, &error) };
+    let mut index = tantivy::Index::open(directory).map_err(unopened)?;
     let metas = index.load_metas().map_err(|error| damage(path, &error))?;
     let header: Option<Header> = metas.payload.as_deref().and_then(|payload| serde_json::from_str(payload).ok());
     let unusable = |what: String, hint: &str| Err(Error::new(ErrorKind::Unusable, what).hint(hint));
@@ -370,13 +375,21 @@ fn open_checked(path: &Path, directory: SafeDirectory) -> Result<tantivy::Index>
         // Our folder by its name and our word or our fields in it, but not both.
         Some(_) => return Err(damaged(path, "its list of fields is wrong")),
         None if index.schema() == schema::schema().0 => return Err(damaged(path, "its header cannot be read")),
-        None => {
-            let what = format!("{} holds an index that unspool did not make", path.display());
-            return unusable(what, "move it away, or name another folder with --index-dir");
-        }
+        None => return Err(foreign()),
     }
     register(&mut index);
     Ok(index)
+}
+
+/// Whether an index that cannot be opened, because it is packed in another way say, was made by another program: what
+/// names its files can be read, and has neither our word nor our fields in it.
+fn is_foreign(path: &Path) -> bool {
+    let text = std::fs::read(path.join(META)).unwrap_or_default();
+    let Ok(meta) = serde_json::from_slice::<serde_json::Value>(&text) else { return false };
+    let has_word = meta["payload"].as_str().is_some_and(|payload| serde_json::from_str::<Header>(payload).is_ok());
+    let is_ours = |field: &serde_json::Value| field["name"] == "checkpoint";
+    let has_fields = |fields: &Vec<serde_json::Value>| !fields.is_empty() && !fields.iter().any(is_ours);
+    !has_word && meta["segments"].is_array() && meta["schema"].as_array().is_some_and(has_fields)
 }
 
 fn register(index: &mut tantivy::Index) {

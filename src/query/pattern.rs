@@ -10,7 +10,7 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::Node;
-use crate::analysis;
+use crate::analysis::{self, TERM_CAP};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The most words by which a text is looked up.
@@ -107,10 +107,13 @@ fn needs_of_segment(segment: &str, open_left: bool, open_right: bool) -> Vec<Nod
     if parts.iter().any(is_pair) {
         return parts.into_iter().filter(is_pair).map(Node::Term).collect();
     }
-    let text = parts.concat();
+    let mut text = parts.concat();
+    // A longer one is cut in the index, with the mark in front of it.
+    let is_long = text.len() >= TERM_CAP;
+    text.truncate(text.floor_char_boundary(TERM_CAP - 1));
     let is_short = text.chars().count() < 2 && !text.chars().all(analysis::is_unspaced);
     // A small letter behind capitals cuts them elsewhere: `PRs` is p, rs.
-    let is_cut = parts.len() > 1 || open_right && segment.ends_with(char::is_uppercase);
+    let is_cut = is_long || parts.len() > 1 || open_right && segment.ends_with(char::is_uppercase);
     let (open_left, open_right) = if is_cut { (true, true) } else { (open_left, open_right) };
     if text.is_empty() || is_short { Vec::new() } else { vec![Node::Part { text, open_left, open_right }] }
 }

@@ -739,6 +739,13 @@ fn a20_long_tokens() {
         assert_eq!(env.count(&format!("\"behind{length}\"")), 1);
     }
     assert_eq!(hit(&env, &token(300))["uuid"], json!(uuid(13)));
+    // An identifier that the index has with a mark in front, and so a letter less of it.
+    for length in 253..258 {
+        let mixed = format!("Qtok{length}{}", "abcdeFgh".repeat(40))[..length].to_string();
+        env.append(name(3), user_line(&session(3), 1_000 + length as u32, &mixed));
+        index_counting(&env, 0, 0);
+        assert_eq!(env.hits_with(&["-F", &mixed]).len(), 1, "{length}");
+    }
     stays_sound(&env);
 }
 

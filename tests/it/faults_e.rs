@@ -174,6 +174,10 @@ fn e7_unknown_files_are_left_alone() {
         std::fs::write(folder.join(extra), "extra").expect("written");
     }
     let before = answers(&env);
+    let told = env.problems().join("\n");
+    for (extra, is_told) in [("notes.txt", true), (".DS_Store", false), ("meta.json.bak", true), (left_over, false)] {
+        assert_eq!(told.contains(extra), is_told, "{extra}: {told}");
+    }
     env.append(path_of(0), user_line(&session(0), 900, "a line more"));
     env.heal();
     assert_same_hits(&env, &before);
@@ -393,19 +397,22 @@ fn e12_index_of_another_program() {
     std::fs::rename(&folder, &own).expect("renamed");
     std::fs::create_dir(&folder).expect("made");
     let text = r#"{"name":"title","type":"text","options":{"indexing":{"record":"position","fieldnorms":true,"tokenizer":"default"},"stored":true,"fast":false}}"#;
-    let settings = r#"{"docstore_compression":"none","docstore_blocksize":16384}"#;
-    let meta = format!(r#"{{"index_settings":{settings},"segments":[],"schema":[{text}],"opstamp":0}}"#);
-    std::fs::write(folder.join("meta.json"), meta).expect("written");
-    std::fs::write(folder.join(".managed.json"), r#"["meta.json"]"#).expect("written");
-    let before = files(&folder);
-    for command in
-        [&["search", NAMES[0]][..], &["search", "--no-refresh", NAMES[0]], &["index"], &["verify"], &["status"]]
-    {
-        let ran = env.run(command);
-        assert_eq!(ran.code, 4, "{command:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains("did not make"), "{command:?}: {}", ran.stderr);
+    // Packed in a way that this program can read, and in one that it cannot.
+    for packing in ["none", "lz4"] {
+        let settings = format!(r#"{{"docstore_compression":"{packing}","docstore_blocksize":16384}}"#);
+        let meta = format!(r#"{{"index_settings":{settings},"segments":[],"schema":[{text}],"opstamp":0}}"#);
+        std::fs::write(folder.join("meta.json"), meta).expect("written");
+        std::fs::write(folder.join(".managed.json"), r#"["meta.json"]"#).expect("written");
+        let before = files(&folder);
+        for command in
+            [&["search", NAMES[0]][..], &["search", "--no-refresh", NAMES[0]], &["index"], &["verify"], &["status"]]
+        {
+            let ran = env.run(command);
+            assert_eq!(ran.code, 4, "{packing} {command:?}: {}", ran.stderr);
+            assert!(ran.stderr.contains("did not make"), "{packing} {command:?}: {}", ran.stderr);
+        }
+        assert_eq!(without_locks(files(&folder)), before);
     }
-    assert_eq!(without_locks(files(&folder)), before);
     std::fs::remove_dir_all(&folder).expect("removed");
     std::fs::rename(&own, &folder).expect("renamed");
     env.heal();
