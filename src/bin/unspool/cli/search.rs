@@ -295,6 +295,8 @@ fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
     // What another program reads is whole, unless it says how much it wants.
     let listing = args.shown.listing();
     let (limit, per_session) = match listing {
+        // Whether there is any.
+        _ if args.shown.quiet => (1, 1),
         None => (config.limit, PER_SESSION),
         Some(Listing::Paths) => (usize::MAX, usize::MAX),
         // A session that is only listed needs no more than one.
