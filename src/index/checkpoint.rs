@@ -168,6 +168,7 @@ impl Checkpoint {
             branch: state.branch.as_deref().map(card::cut),
             first: state.first,
             last: state.last,
+            lines: self.lines,
         }
     }
 

@@ -273,7 +273,9 @@ fn fuller_copy_of_a_session_is_shown() {
     let id = session(1);
     let both = user_line(&id, 1, "first") + &user_line(&id, 2, "second");
     env.write(format!("-home-u-a/{id}.jsonl"), &both);
-    env.write(format!("-home-u-b/{id}.jsonl"), both + &user_line(&id, 3, "third and a kowari"));
+    // At the same moment, so that only its length tells that it goes on.
+    let third = user_line(&id, 3, "third and a kowari").replace("10:00:03", "10:00:02");
+    env.write(format!("-home-u-b/{id}.jsonl"), both + &third);
     env.write(format!("-home-u-b/{}.jsonl", session(2)), user_line(&session(2), 4, "stays"));
     env.index();
     assert!(env.run(&["show", &id]).stdout.contains("kowari"));
