@@ -155,14 +155,33 @@ impl Scan {
         };
         let mut folders = Vec::new();
         for entry in entries {
-            match entry.and_then(|entry| Ok((entry.path(), fs_err::metadata(entry.path())?))) {
-                Ok((path, meta)) if meta.is_dir() => folders.push(path),
-                Ok((path, _)) => self.ignored.push((path, "not a project folder")),
-                Err(error) => self.problems.push(Problem::with_path(&projects, error.to_string())),
+            let path = match entry {
+                Ok(entry) => entry.path(),
+                Err(error) => {
+                    self.problems.push(Problem::with_path(&projects, error.to_string()));
+                    self.unlisted.push(projects.clone());
+                    continue;
+                }
+            };
+            match fs_err::metadata(&path) {
+                Ok(meta) if meta.is_dir() => folders.push(path),
+                Ok(_) => self.ignored.push((path, "not a project folder")),
+                Err(error) => self.cannot_look_at(path, &error),
             }
         }
         folders.sort();
         folders
+    }
+
+    /// A project that is not there behind its name has just been removed, or is a link to where nothing is now: a disk
+    /// that is not mounted, say.
+    fn cannot_look_at(&mut self, project: PathBuf, error: &io::Error) {
+        if error.kind() == io::ErrorKind::NotFound {
+            self.ignored.push((project.clone(), "nothing is behind this name"));
+        } else {
+            self.problems.push(Problem::with_path(&project, format!("cannot be listed: {error}")));
+        }
+        self.unlisted.push(project);
     }
 
     fn cannot_list_root(&mut self, root: &Root, error: &io::Error) {

@@ -142,7 +142,10 @@ pub fn sessions(reader: &Reader, filter: &Filter) -> Result<Vec<Session>> {
     for prompt in reader.lone_history()?.into_iter().filter(|prompt| fits(&prompt.session)) {
         histories.entry(prompt.session.clone()).or_default().push(prompt);
     }
-    found.extend(histories.iter().filter_map(|(id, prompts)| of_history(id, prompts)));
+    for (id, prompts) in &mut histories {
+        prompts.sort_by_key(|prompt| (prompt.timestamp, prompt.line));
+        found.extend(of_history(id, prompts));
+    }
     link(&mut found);
     found.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.id.cmp(&b.id)));
     Ok(found)

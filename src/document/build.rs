@@ -41,12 +41,14 @@ pub struct Builder<'s> {
     forgotten: Option<&'s HashSet<String>>,
     out: Vec<Document>,
     part: u32,
+    /// Whether a prompt on the line at hand was counted.
+    counted: bool,
 }
 
 impl<'s> Builder<'s> {
     /// Goes on where `state` left off.
     pub fn new(kind: SourceKind, session: &'s str, agent: Option<&'s str>, state: FileState) -> Self {
-        Self { kind, session, agent, state, agents: None, forgotten: None, out: Vec::new(), part: 0 }
+        Self { kind, session, agent, state, agents: None, forgotten: None, out: Vec::new(), part: 0, counted: false }
     }
 
     /// Tells which subagents have a transcript of their own, so that what their parent saw of them is left out,
@@ -60,7 +62,7 @@ impl<'s> Builder<'s> {
 
     /// Takes in one record, or what was in its place.
     pub fn take(&mut self, place: Place, reading: Reading<'_>) {
-        self.part = 0;
+        (self.part, self.counted) = (0, false);
         match reading {
             Reading::Event(event) => self.event(place, *event),
             Reading::Bad { reason, text } => {

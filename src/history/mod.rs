@@ -398,7 +398,11 @@ fn mentions(
     let mut more: Vec<Deal> = Vec::new();
     let mut named = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    found.sort_by_key(|(_, _, document)| document.timestamp);
+    // Of copies the earliest speaks, whenever each was read.
+    found.sort_by(|(_, _, a), (_, _, b)| {
+        let order = |one: &Document| (one.timestamp, one.agent.is_some());
+        order(a).cmp(&order(b)).then_with(|| (&a.session, a.line).cmp(&(&b.session, b.line)))
+    });
     for (key, path, document) in found {
         let line = document.note.clone().or_else(|| document.uuid.clone()).unwrap_or_default();
         if let Some(at) = places.get(&line) {

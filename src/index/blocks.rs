@@ -21,8 +21,6 @@ const FOOTER: usize = 28;
 const VERSION: u32 = 2;
 /// tantivy's number for zstd.
 const ZSTD: u8 = 4;
-/// How many blocks a thread keeps: that of a text, and that of another of which it is a patch.
-const KEPT: usize = 2;
 /// The memory of a larger block is given back.
 const LARGE: usize = 4 << 20;
 /// No block is larger than this: it ends with the text that makes it longer than a few hundred kilobytes.
@@ -36,6 +34,16 @@ pub(super) struct Blocks {
     data: FileSlice,
     /// The table of contents, the coarsest layer first; the last tells of blocks, each other of places in the next.
     layers: Vec<OwnedBytes>,
+}
+
+/// What a document is read for. A thread keeps the last block of each: new memory costs about as much as unpacking what goes
+/// into it, so there is a second piece of it only where texts are patches of others.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What {
+    /// Itself.
+    Itself,
+    /// Another that is a patch of it.
+    Patched,
 }
 
 /// What a table of contents says of one block.
@@ -62,12 +70,12 @@ impl Blocks {
         Ok(Self { number: OPENED.fetch_add(1, Ordering::Relaxed), data: store.slice_to(length), layers })
     }
 
-    /// What is stored of a document.
-    pub(super) fn document(&self, doc: DocId) -> io::Result<Vec<u8>> {
+    /// What is stored of a document, which is read for the sake of `what`.
+    pub(super) fn document(&self, doc: DocId, what: What) -> io::Result<Vec<u8>> {
         let listed = self.find(u64::from(doc)).ok_or_else(damaged)?;
         let place = usize::try_from(u64::from(doc) - listed.docs.start).map_err(|_| damaged())?;
         UNPACKED.with_borrow_mut(|unpacked| {
-            let block = unpacked.block((self.number, listed.bytes.start), || {
+            let block = unpacked.block((self.number, listed.bytes.start), what, || {
                 let is_there = listed.bytes.end <= self.data.len();
                 if is_there { self.data.slice(listed.bytes.clone()).read_bytes() } else { Err(damaged()) }
             })?;
@@ -146,11 +154,11 @@ thread_local! {
     static UNPACKED: RefCell<Unpacked> = RefCell::default();
 }
 
-/// What a thread unpacks with, and what it unpacked last, the latest first.
+/// What a thread unpacks with, and what it unpacked last, by what that was for.
 #[derive(Default)]
 struct Unpacked {
     context: Option<Decompressor<'static>>,
-    kept: [(Key, Vec<u8>); KEPT],
+    kept: [(Key, Vec<u8>); 2],
 }
 
 /// The number of a store, and where a block of it begins.
@@ -158,25 +166,22 @@ type Key = (u64, usize);
 
 impl Unpacked {
     /// A block, from memory or from what is `packed`.
-    fn block(&mut self, key: Key, packed: impl FnOnce() -> io::Result<OwnedBytes>) -> io::Result<&[u8]> {
-        match self.kept.iter().position(|(known, _)| *known == key) {
-            Some(at) => self.kept[..=at].rotate_right(1),
-            None => {
-                self.kept.rotate_right(1);
-                let (known, block) = &mut self.kept[0];
-                *known = Key::default();
-                if block.capacity() > LARGE {
-                    *block = Vec::new();
-                }
-                let context = match &mut self.context {
-                    Some(context) => context,
-                    None => self.context.insert(Decompressor::new()?),
-                };
-                unpack(context, &packed()?, block)?;
-                *known = key;
-            }
+    fn block(&mut self, key: Key, what: What, packed: impl FnOnce() -> io::Result<OwnedBytes>) -> io::Result<&[u8]> {
+        if let Some(at) = self.kept.iter().position(|(known, _)| *known == key) {
+            return Ok(&self.kept[at].1);
         }
-        Ok(&self.kept[0].1)
+        let (known, block) = &mut self.kept[what as usize];
+        *known = Key::default();
+        if block.capacity() > LARGE {
+            *block = Vec::new();
+        }
+        let context = match &mut self.context {
+            Some(context) => context,
+            None => self.context.insert(Decompressor::new()?),
+        };
+        unpack(context, &packed()?, block)?;
+        *known = key;
+        Ok(block)
     }
 }
 
@@ -248,16 +253,17 @@ mod tests {
         let (ours, other) = (opened(bytes.clone()).expect("opened"), opened(store(500)).expect("opened"));
         assert!(ours.layers.len() > 2, "{}", ours.layers.len());
         let theirs = StoreReader::open(FileSlice::from(bytes), 1).expect("opened");
+        let what = |doc: u32| if doc.is_multiple_of(3) { What::Patched } else { What::Itself };
         // Back and forth, and in turn with another store whose blocks begin at the same places.
         for doc in (0..3_000).rev().step_by(7).chain(0..3_000) {
-            let read = ours.document(doc).expect("read");
+            let read = ours.document(doc, what(doc)).expect("read");
             assert_eq!(read, theirs.get_document_bytes(doc).expect("read").as_slice(), "{doc}");
             assert_eq!(read, document(doc));
             if doc < 500 {
-                assert_eq!(other.document(doc).expect("read"), document(doc));
+                assert_eq!(other.document(doc, what(doc)).expect("read"), document(doc));
             }
         }
-        assert!(ours.document(3_000).is_err() && ours.document(u32::MAX).is_err());
+        assert!([3_000, u32::MAX].into_iter().all(|doc| ours.document(doc, What::Itself).is_err()));
     }
 
     #[test]
@@ -269,13 +275,13 @@ mod tests {
                 damaged[at] ^= 1 << bit;
                 // What cannot be noticed here has a checksum of its own; nothing may panic or ask for all memory.
                 if let Ok(blocks) = opened(damaged) {
-                    (0..70).for_each(|doc| drop(blocks.document(doc)));
+                    (0..70).for_each(|doc| drop(blocks.document(doc, What::Itself)));
                 }
             }
         }
         for length in 0..bytes.len() {
             if let Ok(blocks) = opened(bytes[..length].to_vec()) {
-                (0..70).for_each(|doc| drop(blocks.document(doc)));
+                (0..70).for_each(|doc| drop(blocks.document(doc, What::Itself)));
             }
         }
     }

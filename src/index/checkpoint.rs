@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::card::{self, Card};
 use super::schema::{FORGOTTEN, GONE, PARSER_VERSION};
 use crate::discover::{Source, SourceKind, Stat};
-use crate::document::FileState;
+use crate::document::{Builder, Document, FileState};
 
 /// The key of a file in the index: a fingerprint of its path's bytes.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -105,6 +105,18 @@ impl Checkpoint {
         self.gone_since = None;
     }
 
+    /// Whether the file, found in this state, may be another of the same length.
+    pub fn is_rewritten_at(&self, stat: Stat) -> bool {
+        let known = Stat { dev: self.dev, ino: self.ino, size: self.size, mtime_ns: self.mtime_ns };
+        stat.size == known.size && stat != known
+    }
+
+    /// Makes sure that all of the file is read again next time.
+    #[must_use]
+    pub fn outdated(self) -> Self {
+        Self { parser: 0, ..self }
+    }
+
     /// Makes sure that the file is looked at again next time.
     pub fn forget_stat(&mut self) {
         (self.size, self.mtime_ns) = (0, 0);
@@ -135,6 +147,11 @@ impl Checkpoint {
     pub fn gone(mut self, now: i64) -> Self {
         self.gone_since = self.gone_since.or(Some(now));
         self
+    }
+
+    /// The name that the file gives its session, as a document.
+    pub fn title(&self) -> Option<Document> {
+        Builder::new(self.source_kind(), self.session_id(), self.agent_id(), self.state.clone()).title()
     }
 
     /// Where the file is, or was.

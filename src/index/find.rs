@@ -15,10 +15,11 @@ use tantivy::query::EnableScoring;
 use super::candidates::{Aim, Candidates};
 use super::checkpoint::FileKey;
 use super::correct::Corrections;
-use super::gather::{ByPrint, Details, Gather, Match, Prints, Wanted, fold};
+use super::gather::{ByPrint, Details, Gather, Prints, Wanted, fold};
 use super::reader::Reader;
 use super::rescore::prior_for;
 use super::schema::{from_class, session_key};
+use crate::discover::SourceKind;
 use crate::document::{Kind, Role};
 use crate::error::Result;
 use crate::query::{Filter, Query};
@@ -72,11 +73,13 @@ pub struct Found {
     pub group: u64,
     /// The number of its session.
     pub session: u64,
-    /// When; [`i64::MAX`] if that is not known.
+    /// When; [`i64::MAX`] if that is not known, or was not looked up yet.
     pub time: i64,
     pub(super) class: u64,
+    /// Whether it holds all words of the query in their order.
     pub(super) in_order: bool,
-    rare: bool,
+    /// Whether it holds a word that hardly any other does.
+    pub(super) rare: bool,
 }
 
 /// What a score is made of: the product of these.
@@ -138,12 +141,13 @@ impl Ranked {
         if self.only_meta || !self.hits.iter().any(is_meta) {
             return;
         }
+        let mut hits = std::mem::take(&mut self.hits);
         let word_for_word = |hit: &Found| self.factors(hit).is_some_and(|found| found.verbatim > 1.0);
-        let closest = &self.hits[..self.in_order];
+        let closest = &hits[..self.in_order];
         let said = self.sort != Sort::Relevance || closest.iter().any(|hit| !is_meta(hit) && word_for_word(hit));
         let stays = |hit: &Found| !is_meta(hit) || !said && word_for_word(hit);
         let in_order = closest.iter().filter(|hit| stays(hit)).count();
-        let hits = self.hits.iter().filter(|hit| stays(hit)).copied().collect();
+        hits.retain(stays);
         (self.hits, self.in_order) = (hits, in_order);
     }
 
@@ -164,20 +168,19 @@ impl Reader {
             let aim = Aim { query, filter, corrections, strict };
             let budget = Self::budget(aim);
             let mut matches = self.matches(aim, budget)?;
-            let is_wanted = |found: &Match| finds_meta(aim) || from_class(found.class).0 != Role::Meta;
+            let is_wanted = |found: &Found| finds_meta(aim) || from_class(found.class).0 != Role::Meta;
             if budget < u64::MAX && !matches.iter().any(is_wanted) {
                 // The rare words may stand in nothing that is wanted.
                 matches = self.matches(aim, u64::MAX)?;
             }
-            let details = Details::of(&self.searcher)?;
-            let (folded, equals) = fold(matches, &details, |session| self.has_transcript(session));
-            let by_time = sort != Sort::Relevance;
-            let found = |hit: Match| {
-                let time = if by_time { details.time(hit.address) } else { i64::MAX };
-                Found { time, ..Found::from(hit) }
-            };
-            let (mut hits, in_order) = best_first(folded.into_iter().map(found).collect(), sort);
-            hits[..in_order].iter_mut().for_each(|hit| hit.time = details.time(hit.address));
+            let details = Details::of(self)?;
+            let (mut hits, equals) = fold(matches, &details);
+            let look_up = |hit: &mut Found| hit.time = details.time(hit.address);
+            if sort != Sort::Relevance {
+                hits.iter_mut().for_each(look_up);
+            }
+            let in_order = best_first(&mut hits, sort);
+            hits[..in_order].iter_mut().for_each(look_up);
             self.settle(&mut hits[..in_order], &equals, &details)?;
             self.give_names(&mut hits[..in_order])?;
             let mut factors = self.look_again(search, &mut hits[..in_order])?;
@@ -195,7 +198,7 @@ impl Reader {
         })
     }
 
-    fn matches(&self, aim: Aim<'_>, budget: u64) -> tantivy::Result<Vec<Match>> {
+    fn matches(&self, aim: Aim<'_>, budget: u64) -> tantivy::Result<Vec<Found>> {
         let Candidates { query, ranking, in_order, rare } = self.candidates(aim, budget)?;
         let wanted =
             Wanted { without: aim.filter.without_session.as_deref().map(session_key), prior: prior_for(aim.query) };
@@ -212,26 +215,24 @@ impl Reader {
         gather.merge_fruits(found.collect::<tantivy::Result<_>>()?)
     }
 
-    /// Of copies of equal age, shows the one whose file comes first.
-    fn settle(&self, hits: &mut [Found], equals: &ByPrint<Vec<Match>>, details: &Details) -> tantivy::Result<()> {
-        let mut paths: HashMap<FileKey, PathBuf> = HashMap::new();
+    /// Of copies of equal age, shows that of the conversation itself rather than that a subagent was given, and then the
+    /// one whose file comes first.
+    fn settle(&self, hits: &mut [Found], equals: &ByPrint<Vec<Found>>, details: &Details<'_>) -> tantivy::Result<()> {
+        let mut places: HashMap<FileKey, (bool, PathBuf)> = HashMap::new();
         for hit in hits.iter_mut() {
             let Some(copies) = equals.get(&hit.group) else { continue };
             let mut placed = Vec::with_capacity(copies.len());
             for copy in copies.iter().filter(|copy| details.time(copy.address) == hit.time) {
-                let key = self.source_key(copy.address)?;
-                let path = match paths.get(&key) {
-                    Some(path) => path.clone(),
-                    None => self.card(key).ok().flatten().map(|file| file.path()).unwrap_or_default(),
-                };
-                paths.entry(key).or_insert_with(|| path.clone());
-                placed.push((path, copy));
+                let place = places.entry(self.source_key(copy.address)?).or_insert_with_key(|key| {
+                    let file = self.card(*key).ok().flatten();
+                    file.map(|file| (file.source_kind() == SourceKind::Agent, file.path())).unwrap_or_default()
+                });
+                placed.push((place.clone(), copy));
             }
-            if let Some((_, first)) =
-                placed.into_iter().min_by(|a, b| a.0.cmp(&b.0).then(a.1.address.cmp(&b.1.address)))
-            {
+            let better = |a: &Found, b: &Found| b.score.total_cmp(&a.score).then(a.address.cmp(&b.address));
+            if let Some((_, first)) = placed.into_iter().min_by(|a, b| a.0.cmp(&b.0).then_with(|| better(a.1, b.1))) {
                 let (in_order, rare) = (hit.in_order, hit.rare);
-                *hit = Found { score: hit.score, time: hit.time, in_order, rare, ..Found::from(*first) };
+                *hit = Found { score: hit.score, time: hit.time, in_order, rare, ..*first };
             }
         }
         Ok(())
@@ -252,38 +253,25 @@ impl Reader {
 }
 
 /// Puts those that are looked at again to the front, and says how many they are.
-fn best_first(hits: Vec<Found>, sort: Sort) -> (Vec<Found>, usize) {
-    let first = |mut hits: Vec<Found>, count: usize| {
+fn best_first(hits: &mut [Found], sort: Sort) -> usize {
+    let first = |hits: &mut [Found], count: usize| {
         if count < hits.len() {
             hits.select_nth_unstable_by(count, |a, b| a.order(b, sort));
         }
-        let count = count.min(hits.len());
-        (hits, count)
+        count.min(hits.len())
     };
     if sort != Sort::Relevance || hits.len() <= RESCORED {
         return first(hits, RESCORED);
     }
-    let (close, others): (Vec<Found>, Vec<Found>) = hits.into_iter().partition(|hit| hit.in_order || hit.rare);
-    let (mut close, reserved) = first(close, RESERVED);
-    let far = close.split_off(reserved);
-    let (others, rescored) = first(others.into_iter().chain(far).collect(), RESCORED);
-    close.extend(others);
-    (close, reserved + rescored)
-}
-
-impl From<Match> for Found {
-    fn from(hit: Match) -> Self {
-        Self {
-            address: hit.address,
-            score: hit.score,
-            group: hit.group,
-            session: hit.session,
-            time: i64::MAX,
-            class: hit.class,
-            in_order: hit.in_order,
-            rare: hit.rare,
+    let mut close = 0;
+    for at in 0..hits.len() {
+        if hits[at].in_order || hits[at].rare {
+            hits.swap(at, close);
+            close += 1;
         }
     }
+    let reserved = first(&mut hits[..close], RESERVED);
+    reserved + first(&mut hits[reserved..], RESCORED)
 }
 
 impl Found {

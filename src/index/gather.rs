@@ -9,8 +9,11 @@ use std::sync::Arc;
 use tantivy::collector::{Collector, SegmentCollector};
 use tantivy::columnar::{Column, ColumnIndex, ColumnValues};
 use tantivy::query::{Scorer, Weight};
-use tantivy::{DocAddress, DocId, Score, Searcher, SegmentOrdinal, SegmentReader};
+use tantivy::{DocAddress, DocId, Score, SegmentOrdinal, SegmentReader};
 
+use super::checkpoint::FileKey;
+use super::find::Found;
+use super::reader::Reader;
 use super::schema::{from_class, has_twin};
 use crate::document::{Kind, Role};
 
@@ -35,20 +38,6 @@ impl Hasher for Print {
     fn write_u64(&mut self, number: u64) {
         self.0 = number;
     }
-}
-
-/// A document that matches.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Match {
-    pub(super) address: DocAddress,
-    pub(super) score: Score,
-    pub(super) group: u64,
-    pub(super) session: u64,
-    pub(super) class: u64,
-    /// Whether it holds all words of the query in their order.
-    pub(super) in_order: bool,
-    /// Whether it holds a word that hardly any other does.
-    pub(super) rare: bool,
 }
 
 /// Collects all matches and scores them.
@@ -80,11 +69,11 @@ pub(super) struct GatherSegment {
     group: Arc<dyn ColumnValues<u64>>,
     session: Arc<dyn ColumnValues<u64>>,
     class: Arc<dyn ColumnValues<u64>>,
-    matches: Vec<Match>,
+    matches: Vec<Found>,
 }
 
 impl Collector for Gather {
-    type Fruit = Vec<Match>;
+    type Fruit = Vec<Found>;
     type Child = GatherSegment;
 
     fn for_segment(&self, segment: SegmentOrdinal, reader: &SegmentReader) -> tantivy::Result<GatherSegment> {
@@ -107,13 +96,19 @@ impl Collector for Gather {
         true
     }
 
-    fn merge_fruits(&self, fruits: Vec<Vec<Match>>) -> tantivy::Result<Vec<Match>> {
-        Ok(fruits.concat())
+    fn merge_fruits(&self, fruits: Vec<Vec<Found>>) -> tantivy::Result<Vec<Found>> {
+        Ok(fruits
+            .into_iter()
+            .reduce(|mut all, more| {
+                all.extend(more);
+                all
+            })
+            .unwrap_or_default())
     }
 }
 
 impl SegmentCollector for GatherSegment {
-    type Fruit = Vec<Match>;
+    type Fruit = Vec<Found>;
 
     fn collect(&mut self, doc: DocId, score: Score) {
         let class = self.class.get_val(doc);
@@ -124,18 +119,19 @@ impl SegmentCollector for GatherSegment {
         let in_order = self.in_order.as_mut().and_then(|words| score_at(&mut **words, doc));
         let rare = self.rare.as_mut().is_some_and(|word| score_at(&mut **word, doc).is_some());
         let score = (score + self.added(doc) + in_order.unwrap_or(0.0)) * (self.wanted.prior)(class);
-        self.matches.push(Match {
+        self.matches.push(Found {
             address: DocAddress::new(self.segment, doc),
             score,
             group: self.group.get_val(doc),
             session,
             class,
+            time: i64::MAX,
             in_order: in_order.is_some(),
             rare,
         });
     }
 
-    fn harvest(self) -> Vec<Match> {
+    fn harvest(self) -> Vec<Found> {
         self.matches
     }
 }
@@ -162,15 +158,16 @@ fn values(column: Column<u64>) -> Arc<dyn ColumnValues<u64>> {
 }
 
 /// What is looked up only of some matches: most of them never come near the first page.
-pub(super) struct Details {
+pub(super) struct Details<'r> {
+    reader: &'r Reader,
     twin: Vec<Arc<dyn ColumnValues<u64>>>,
     time: Vec<Arc<dyn ColumnValues<i64>>>,
 }
 
-impl Details {
-    pub(super) fn of(searcher: &Searcher) -> tantivy::Result<Self> {
-        let mut details = Self { twin: Vec::new(), time: Vec::new() };
-        for reader in searcher.segment_readers() {
+impl<'r> Details<'r> {
+    pub(super) fn of(reader: &'r Reader) -> tantivy::Result<Self> {
+        let mut details = Self { reader, twin: Vec::new(), time: Vec::new() };
+        for reader in reader.searcher.segment_readers() {
             details.twin.push(reader.fast_fields().u64("twin")?.first_or_default_col(0));
             details.time.push(reader.fast_fields().i64("time")?.first_or_default_col(i64::MAX));
         }
@@ -182,24 +179,26 @@ impl Details {
         self.time.get(address.segment_ord as usize).map_or(i64::MAX, |column| column.get_val(address.doc_id))
     }
 
-    fn twin(&self, found: &Match) -> u64 {
+    /// The file it was read from.
+    fn source(&self, found: &Found) -> Option<FileKey> {
+        self.reader.source_key(found.address).ok()
+    }
+
+    fn twin(&self, found: &Found) -> u64 {
         let column = self.twin.get(found.address.segment_ord as usize).filter(|_| has_twin(found.class));
         column.map_or(0, |column| column.get_val(found.address.doc_id))
     }
 }
 
 /// Folds matches into hits: one for each group, none for an echo of another.
-/// `has_transcript` says whether a session is there in more than the prompt history.
-/// Copies of equal age in different sessions come back apart, by group.
-pub(super) fn fold(
-    mut matches: Vec<Match>,
-    details: &Details,
-    mut has_transcript: impl FnMut(u64) -> bool,
-) -> (Vec<Match>, ByPrint<Vec<Match>>) {
-    let mut equals: ByPrint<Vec<Match>> = ByPrint::default();
+/// What only the prompt history has is a hit where nothing else of its session is: the transcript tells it better, with
+/// what was pasted.
+/// Copies of equal age come back apart, by group.
+pub(super) fn fold(mut matches: Vec<Found>, details: &Details<'_>) -> (Vec<Found>, ByPrint<Vec<Found>>) {
+    let mut equals: ByPrint<Vec<Found>> = ByPrint::default();
     let mut seen = Seen::with_room_for(matches.len());
     let mut spoken = Prints::default();
-    let mut echoes: Vec<(i64, Match)> = Vec::new();
+    let mut echoes: Vec<(i64, Found)> = Vec::new();
     let mut count = 0;
     for at in 0..matches.len() {
         let found = matches[at];
@@ -216,11 +215,12 @@ pub(super) fn fold(
             Some(place) => {
                 let known = matches[place];
                 let same_age = details.time(found.address) == details.time(known.address);
-                if same_age && found.session != known.session {
+                let is_copy = || found.session != known.session || details.source(&found) != details.source(&known);
+                if same_age && is_copy() {
                     equals.entry(found.group).or_insert_with(|| vec![known]).push(found);
                 }
                 let first = if comes_first(&found, &known, details) { found } else { known };
-                matches[place] = Match {
+                matches[place] = Found {
                     score: found.score.max(known.score),
                     in_order: found.in_order || known.in_order,
                     rare: found.rare || known.rare,
@@ -238,9 +238,13 @@ pub(super) fn fold(
     });
     // The first of several echoes speaks for the others.
     echoes.sort_unstable_by_key(|(time, echo)| (*time, echo.group));
+    let from_history = |echo: &Found| from_class(echo.class).1 == Kind::History;
+    let told: Prints = match echoes.iter().any(|(_, echo)| from_history(echo)) {
+        true => matches.iter().map(|found| found.session).collect(),
+        false => Prints::default(),
+    };
     for (_, echo) in echoes {
-        let (_, kind, _) = from_class(echo.class);
-        if !(kind == Kind::History && has_transcript(echo.session)) && spoken.insert(details.twin(&echo)) {
+        if !(from_history(&echo) && told.contains(&echo.session)) && spoken.insert(details.twin(&echo)) {
             matches.push(echo);
         }
     }
@@ -276,13 +280,13 @@ impl Seen {
     }
 }
 
-fn is_echo(found: &Match) -> bool {
+fn is_echo(found: &Found) -> bool {
     from_class(found.class).2
 }
 
 /// Of two copies of a message the earlier one is shown; of two parts, the one that matches better.
-fn comes_first(a: &Match, b: &Match, details: &Details) -> bool {
-    let is_meta = |found: &Match| from_class(found.class).0 == Role::Meta;
+fn comes_first(a: &Found, b: &Found, details: &Details<'_>) -> bool {
+    let is_meta = |found: &Found| from_class(found.class).0 == Role::Meta;
     if is_meta(a) != is_meta(b) {
         return is_meta(b);
     }
@@ -295,9 +299,10 @@ fn comes_first(a: &Match, b: &Match, details: &Details) -> bool {
         return a.session < b.session;
     }
     // The conversation itself, rather than the copy a subagent was given of it.
-    let is_agent = |found: &Match| from_class(found.class).0 == Role::Subagent;
+    let is_agent = |found: &Found| from_class(found.class).0 == Role::Subagent;
     if is_agent(a) != is_agent(b) {
         return is_agent(b);
     }
-    a.score > b.score
+    let (source_a, source_b) = (details.source(a), details.source(b));
+    if source_a != source_b { source_a < source_b } else { a.score > b.score }
 }

@@ -37,7 +37,7 @@ pub struct Reader {
     pub(super) searcher: Searcher,
     pub(super) fields: Fields,
     transcripts: OnceLock<Prints>,
-    leaves: OnceLock<ByPrint<DocAddress>>,
+    leaves: OnceLock<ByPrint<Vec<DocAddress>>>,
     /// What is opened of each segment when a document of it is fetched.
     pub(super) opened: Vec<Opened>,
 }
@@ -301,8 +301,11 @@ impl Reader {
         let found = self.with_term(&Term::from_field_bytes(self.fields.uuid, &uuid_bytes(uuid)))?;
         let mut documents = self.documents(&found)?;
         documents.retain(|document| document.uuid.as_deref() == Some(uuid));
-        documents.sort_by_key(|document| (document.session != session, document.part));
-        Ok(documents.into_iter().next())
+        // The earliest of those that others have: which one comes first must not depend on when each was read.
+        let order = |document: &Document| {
+            (document.session != session, document.timestamp, document.session.clone(), document.part)
+        };
+        Ok(documents.into_iter().min_by_key(order))
     }
 
     /// The documents just before and just behind a hit in its file, in order.
@@ -350,8 +353,8 @@ impl Reader {
             let term = Term::from_field_text(self.fields.session, session);
             for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
                 let groups = &self.columns(ord as u32)?.group;
-                let named = |doc| groups.first(doc).and_then(|group| leaves.get(&group)).copied();
-                found.extend(holding(reader, &term)?.into_iter().filter_map(named));
+                let named = |doc| groups.first(doc).and_then(|group| leaves.get(&group));
+                found.extend(holding(reader, &term)?.into_iter().filter_map(named).flatten());
             }
             Ok(found)
         })?;
@@ -375,14 +378,15 @@ impl Reader {
     }
 
     /// Every title that is given by way of a message, by that message.
-    fn find_leaves(&self) -> Result<ByPrint<DocAddress>> {
+    fn find_leaves(&self) -> Result<ByPrint<Vec<DocAddress>>> {
         let titles = self.with_term(&Term::from_field_text(self.fields.kind, Kind::Title.name()))?;
         self.guarded(|| {
-            let mut leaves = ByPrint::default();
+            let mut leaves: ByPrint<Vec<DocAddress>> = ByPrint::default();
             for segment in titles.chunk_by(|a, b| a.segment_ord == b.segment_ord) {
                 let column = self.searcher.segment_reader(segment[0].segment_ord).fast_fields().u64("leaf")?;
-                let given = segment.iter().filter_map(|at| Some((column.first(at.doc_id)?, *at)));
-                leaves.extend(given);
+                for (leaf, at) in segment.iter().filter_map(|at| Some((column.first(at.doc_id)?, *at))) {
+                    leaves.entry(leaf).or_default().push(at);
+                }
             }
             Ok(leaves)
         })

@@ -10,7 +10,7 @@ use tantivy::directory::Directory as _;
 use tantivy::schema::{Field, Schema};
 use tantivy::{DocAddress, DocId, SegmentOrdinal, SegmentReader, Term};
 
-use super::blocks::{Blocks, number};
+use super::blocks::{Blocks, What, number};
 use super::card::Card;
 use super::checkpoint::{Checkpoint, FileKey};
 use super::mark::met;
@@ -110,7 +110,7 @@ impl Reader {
             if self.in_columns(base, false)?.line != patch.line {
                 continue;
             }
-            let stored = self.stored(base)?;
+            let stored = self.stored_for(What::Patched, base)?;
             if let Some(text) = stored.get(&self.schema, "raw").and_then(|raw| patch.apply(raw)) {
                 return Ok(text);
             }
@@ -119,7 +119,11 @@ impl Reader {
     }
 
     pub(super) fn stored(&self, address: DocAddress) -> Result<Stored> {
-        let bytes = self.guarded(|| Ok(self.texts(address.segment_ord)?.document(address.doc_id)?))?;
+        self.stored_for(What::Itself, address)
+    }
+
+    fn stored_for(&self, what: What, address: DocAddress) -> Result<Stored> {
+        let bytes = self.guarded(|| Ok(self.texts(address.segment_ord)?.document(address.doc_id, what)?))?;
         self.told(Stored::read(bytes).ok_or_else(|| damaged(&"a stored document is not whole")))
     }
 

@@ -133,6 +133,9 @@ impl Writer {
             .build();
         let writer: IndexWriter<Entry> =
             index.writer_with_options(options).map_err(|error| tantivy_error(path, &error))?;
+        // tantivy would give the first operation the number of the last commit: a merge that takes it for a part of that
+        // commit loses a deletion.
+        writer.run(Vec::new()).map_err(|error| tantivy_error(path, &error))?;
         match size {
             RunSize::Small => writer.set_merge_policy(Box::new(Tiers)),
             // Merged once, at the end, when the memory for gathering segments is free again.

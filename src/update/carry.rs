@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::Report;
 use super::plan::{Plan, doubt};
 use crate::discover::{Root, Scan};
-use crate::document::{Builder, Document, Kind};
+use crate::document::{Document, Kind};
 use crate::error::{Problem, Result};
 use crate::index::{Checkpoint, FileKey, Past, Reader, Writer};
 
@@ -85,7 +85,7 @@ fn take_over_file(reader: &Reader, mut checkpoint: Checkpoint, writer: &Writer, 
         // Should it be there again, it has to be read.
         checkpoint.forget_stat();
     }
-    let title = title_of(&checkpoint);
+    let title = checkpoint.title();
     report.carried += documents.len() as u64 + u64::from(title.is_some());
     // What a damaged index says of itself may be wrong; what was taken over is known.
     checkpoint.state.documents = documents.iter().filter(|document| document.via.is_none()).count() as u64;
@@ -101,10 +101,4 @@ pub(super) fn forgotten_sessions(old: &[Reader]) -> HashSet<String> {
 /// The name a file gives its session is made from its state, not read from a line.
 fn is_state_title(document: &Document) -> bool {
     document.kind == Kind::Title && document.line == 0
-}
-
-/// The document of the name that a file gives its session.
-pub(super) fn title_of(checkpoint: &Checkpoint) -> Option<Document> {
-    let kind = checkpoint.source_kind();
-    Builder::new(kind, checkpoint.session_id(), checkpoint.agent_id(), checkpoint.state.clone()).title()
 }

@@ -258,7 +258,7 @@ fn run(
     if !report.interrupted {
         for before in &plan.gone {
             let gone = before.clone().gone(options.now);
-            writer.checkpoint(&gone, carry::title_of(&gone), true)?;
+            writer.checkpoint(&gone, gone.title(), true)?;
             report.gone += 1;
         }
     }

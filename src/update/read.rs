@@ -62,7 +62,11 @@ impl Start {
             let mut ends = transcript.ends(before.offset)?;
             let knows_project =
                 before.state.project.is_some() || before.offset > EARLY || before.offset == transcript.stat.size;
-            if ends.fingerprint() == (before.head, before.tail) && knows_project {
+            let is_known = ends.fingerprint() == (before.head, before.tail) && knows_project;
+            // Something was done to it, and it was not to write more: only all of it tells.
+            if is_known
+                && (!before.is_rewritten_at(transcript.stat) || transcript.checksum(before.offset)? == before.chain)
+            {
                 let how = if before.offset == transcript.stat.size { How::Touched } else { How::Grown };
                 return Ok(Self { how, checkpoint: Checkpoint::clone(before), ends });
             }

@@ -68,6 +68,17 @@ pub(crate) fn scene(name: &str, bug: &str) -> Scene {
             }
             world.append(1, &[0]);
         }
+        "many segments" => {
+            world.append(0, &[0; 6]);
+            world.append(1, &[0; 2]);
+            world.append(2, &[0; 6]);
+            for file in 2..7 {
+                world.append(file, &[0]);
+                world.index().expect("indexed");
+            }
+            world.change(0, Vec::clear);
+            world.append(0, &[0]);
+        }
         "rebuild" | "damage" => {
             settled(&world);
             fs::remove_file(world.file(2)).expect("removed");

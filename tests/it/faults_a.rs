@@ -512,6 +512,12 @@ fn a16_huge_lines() {
     for word in ["betweenhuge", "understart", "underend"] {
         assert_eq!(role(&env, word), "human");
     }
+    // What is at the start of the file is known by its fingerprint, the line that was passed over included.
+    let more = user_line(&session(1), 12, "lateraddition");
+    env.append(name(1), &more);
+    let report = index_counting(&env, 0, 0);
+    assert_eq!((&report["bytes"], &report["grown"]), (&json!(more.len()), &json!(1)), "{report}");
+    assert_eq!(role(&env, "lateraddition"), "human");
     stays_sound(&env);
 }
 

@@ -86,6 +86,39 @@ fn file_of_deletions_that_no_commit_names() {
     assert_eq!(scene.survives("a file of deletions that no commit names"), Ok(()));
 }
 
+/// Killed between a commit and the merge behind it: tantivy gives the first deletion of the next run the number of that
+/// commit. The merge, which then came in the middle of that run, took it for done where a segment had been rid of
+/// something by that commit, and texts that were no longer anywhere were found for ever.
+#[test]
+fn first_deletion_after_a_kill_before_a_merge() {
+    let scene = scene("many segments", "");
+    let points = scene.points();
+    let committed = points.iter().position(|point| point.path.ends_with("meta.json")).expect("a commit");
+    let (changed, segments) = (scene.world.file(1), |world: &World| {
+        let status = world.run("", &["status", "--json"]).stdout;
+        serde_json::from_str::<serde_json::Value>(&status).expect("JSON")["segments"].as_u64()
+    });
+    let (bytes, time) =
+        (std::fs::read(&changed).expect("read"), changed.metadata().and_then(|meta| meta.modified()).expect("a time"));
+    let mut many = 0;
+    for number in committed..=points.len() {
+        scene.restore();
+        scene.run(&format!("kill@{number}"));
+        many += usize::from(segments(&scene.world).is_some_and(|segments| segments > 5));
+        scene.world.change(1, Vec::clear);
+        scene.world.append(1, &[0]);
+        assert_eq!(scene.world.index(), Ok(()));
+        assert_eq!(scene.world.whole(&scene.world.data_dir()), Ok(()), "killed at {number}");
+        std::fs::write(&changed, &bytes).expect("written");
+        std::fs::File::options()
+            .append(true)
+            .open(&changed)
+            .and_then(|file| file.set_modified(time))
+            .expect("time set");
+    }
+    assert!(many > 0, "nothing was left to be merged");
+}
+
 /// A session without a transcript of its own is called after one of its subagents. Which one depended on the order in
 /// which they were read, and could be one that had nothing to say.
 #[test]
@@ -201,6 +234,175 @@ fn history_belongs_to_no_session() {
         assert_eq!(env.run(again).code, 0);
     }
     assert_eq!((env.count("pangolin"), env.count("aardvark")), (0, 1));
+    env.verify();
+}
+
+/// Of a session that has a transcript, prompts that stand in the history only, as one that was taken back, were found by
+/// nothing.
+#[test]
+fn what_only_the_history_has_is_found_beside_a_transcript() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, "feed the numbat and 20 lines of its diet"));
+    let history =
+        history_line(&id, "feed the numbat [Pasted text #1 +20 lines]") + &history_line(&id, "a bilby instead");
+    std::fs::write(env.claude().join("history.jsonl"), history).expect("written");
+    env.index();
+    let found = env.hits("numbat");
+    assert_eq!(
+        found.iter().map(|hit| hit["kind"].as_str()).collect::<Vec<_>>(),
+        [Some("prompt")],
+        "the transcript tells it"
+    );
+    let [only] = &env.hits("bilby")[..] else { panic!("not found once") };
+    assert_eq!((only["kind"].as_str(), only["session_id"].as_str()), (Some("history"), Some(id.as_str())));
+}
+
+/// A project that is a link to a disk which is not mounted just now: every run ended with 3, and its sessions were taken
+/// for deleted.
+#[test]
+fn a_link_to_nothing_is_no_deletion() {
+    let env = Env::new();
+    let [here, there] = [1, 2].map(session);
+    let [disk, unmounted] = ["disk", "unmounted"].map(|name| env.path().join(name));
+    std::fs::create_dir_all(&disk).expect("made");
+    std::fs::write(disk.join(format!("{there}.jsonl")), user_line(&there, 2, "a distant quokka")).expect("written");
+    env.write(format!("-home-u-x/{here}.jsonl"), user_line(&here, 1, "a close quokka"));
+    std::os::unix::fs::symlink(&disk, env.claude().join("projects/-disk")).expect("linked");
+    env.index();
+    std::fs::rename(&disk, &unmounted).expect("moved");
+    assert_eq!(env.run(&["index"]).code, 0);
+    let gone: Vec<bool> = env.hits("quokka").iter().filter_map(|hit| hit["source_missing"].as_bool()).collect();
+    assert_eq!(gone, [false, false]);
+    std::fs::rename(&unmounted, &disk).expect("moved");
+    env.index();
+    assert_eq!(env.count("quokka"), 2);
+    env.verify();
+}
+
+/// Changed in the middle, without becoming longer or shorter: only both ends were compared, and the file stayed as it was
+/// read for ever.
+#[test]
+fn another_text_of_the_same_length() {
+    let env = Env::new();
+    let id = session(1);
+    let name = format!("-home-u-x/{id}.jsonl");
+    let lines = |word: &str| -> String {
+        (1..200).map(|number| user_line(&id, number, if number == 100 { word } else { "a line like others" })).collect()
+    };
+    env.write(&name, lines("a kowari here"));
+    env.index();
+    assert_eq!(env.run(&["index", "--json"]).code, 0);
+    env.write(&name, lines("a potoroo too"));
+    let time = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    let file = std::fs::File::options().append(true).open(env.file(&name)).expect("opened");
+    file.set_modified(time).expect("time set");
+    assert_eq!(env.index_json()["rewritten"], 1);
+    assert_eq!((env.count("kowari"), env.count("potoroo")), (0, 1));
+    // Nothing but its time.
+    file.set_modified(time + std::time::Duration::from_secs(60)).expect("time set");
+    let report = env.index_json();
+    assert_eq!((&report["unchanged"], &report["bytes"]), (&1.into(), &0.into()));
+    env.verify();
+}
+
+/// Of equal copies of a tool's answer in a session and in the transcript of its compaction, the latter was shown, or the
+/// former, depending on which had been read first.
+#[test]
+fn copies_in_subagents_come_second() {
+    let id = session(1);
+    let answer = |number: u32| {
+        let line = user_line(&id, number, "@@");
+        let result = r#"[{"type":"tool_result","tool_use_id":"t1","content":"a wombat"}]"#;
+        line.replace(r#""@@""#, result)
+    };
+    let parent: String = (1..4).map(answer).collect();
+    let copy = parent.replace("{\"parentUuid\"", "{\"isSidechain\":true,\"agentId\":\"acompact-1\",\"parentUuid\"");
+    let files = [(format!("-p/{id}.jsonl"), parent), (format!("-p/{id}/subagents/agent-acompact-1.jsonl"), copy)];
+    for order in [[0, 1], [1, 0]] {
+        let env = Env::new();
+        for at in order {
+            env.write(&files[at].0, &files[at].1);
+            env.index();
+        }
+        let hits = env.hits_with(&["wombat", "--messages"]);
+        assert_eq!(hits.iter().filter(|hit| hit["agent_id"].is_null()).count(), 3, "{hits:?}");
+    }
+}
+
+/// A session that only the history knows is called after its first prompt, however the index came about.
+#[test]
+fn first_prompt_of_a_session_in_the_history() {
+    let env = Env::new();
+    let id = session(1);
+    let history = env.claude().join("history.jsonl");
+    let mut lines = String::new();
+    for number in 0..9 {
+        lines +=
+            &history_line(&id, &format!("prompt {number}")).replace("1760000000000", &format!("176000000000{number}"));
+        std::fs::write(&history, &lines).expect("written");
+        env.index();
+        let listed = env.run(&["sessions", "--json"]).stdout;
+        assert!(listed.contains(r#""title":"prompt 0""#), "{number}: {listed}");
+    }
+}
+
+/// Of two names that are given by way of one message, one was taken by chance.
+#[test]
+fn names_by_way_of_one_message() {
+    let id = session(1);
+    let summary =
+        |name: &str| format!(r#"{{"type":"summary","summary":"{name}","leafUuid":"{}"}}"#, crate::util::uuid(1)) + "\n";
+    let titles = [[0, 1], [1, 0]].map(|order| {
+        let env = Env::new();
+        env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "a bandicoot").replace("bandicoot", "bandicoot"));
+        env.index();
+        for at in order {
+            let (other, name) = [(session(2), "Bandicoots"), (session(3), "All about bandicoots")][at].clone();
+            env.write(format!("-p/{other}.jsonl"), summary(name) + &user_line(&other, 10 + at as u32, "other things"));
+            env.index();
+        }
+        env.hits("bandicoot")[0]["title"].clone()
+    });
+    assert_eq!(titles[0], titles[1]);
+}
+
+/// A prompt of several megabytes was counted once for each piece of it.
+#[test]
+fn a_huge_prompt_is_one_prompt() {
+    let env = Env::new();
+    let id = session(1);
+    let huge = "lorem ipsum dolor sit amet ".repeat(200_000);
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, &huge) + &user_line(&id, 2, "and another"));
+    env.index();
+    let listed = env.run(&["sessions", "--json"]).stdout;
+    let session: serde_json::Value = serde_json::from_str(listed.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(session["prompts"], 2, "{session}");
+}
+
+/// What a parent saw of a subagent is left out where the subagent's own transcript has it. When that was pruned, it was
+/// nowhere.
+#[test]
+fn what_a_parent_saw_comes_back_when_the_subagent_is_pruned() {
+    let env = Env::new();
+    let id = session(1);
+    let inner = r#"{"type":"assistant","uuid":"in1","message":{"content":[{"type":"text","text":"a seen dunnart"}]}}"#;
+    let progress = format!(
+        r#"{{"type":"progress","uuid":"p1","sessionId":"{id}","timestamp":"2026-10-01T11:00:00.000Z","data":{{"type":"agent_progress","agentId":"late1","message":{inner}}}}}"#
+    ) + "\n";
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "go and look") + &progress);
+    let agent = format!("-p/{id}/subagents/agent-late1.jsonl");
+    let own = user_line(&id, 2, "a dunnart of its own").replacen('{', r#"{"isSidechain":true,"agentId":"late1","#, 1);
+    env.write(&agent, own);
+    env.index();
+    let found = || env.hits_with(&["dunnart", "--agents"]).len();
+    assert_eq!(found(), 1);
+    std::fs::remove_file(env.file(&agent)).expect("removed");
+    env.index();
+    assert_eq!(env.run(&["prune", "--yes"]).code, 0);
+    env.index();
+    assert_eq!(found(), 1);
+    assert_eq!(env.hits_with(&["\"seen dunnart\"", "--agents"]).len(), 1);
     env.verify();
 }
 

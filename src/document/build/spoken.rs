@@ -178,11 +178,13 @@ impl Builder<'_> {
             document.echo = true;
             self.state.tally.sent_by = Some(print);
         }
-        if document.role == Role::Human {
-            self.state.tally.prompt(print);
-        }
         self.state.prompted = true;
-        self.state.prompts += u64::from(matches!(document.role, Role::Human | Role::Programmatic));
+        if !std::mem::replace(&mut self.counted, true) {
+            if document.role == Role::Human {
+                self.state.tally.prompt(print);
+            }
+            self.state.prompts += u64::from(matches!(document.role, Role::Human | Role::Programmatic));
+        }
         self.note_said(words);
         self.state.first_prompt.get_or_insert_with(|| beginning(words));
     }
