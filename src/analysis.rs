@@ -12,7 +12,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
 /// Raised whenever the same text would give other terms than before; part of the index's fingerprint.
-pub const ANALYSIS_VERSION: u32 = 4;
+pub const ANALYSIS_VERSION: u32 = 5;
 
 /// Longer terms are cut here; a query is cut alike, so it still finds them.
 pub const TERM_CAP: usize = 255;
@@ -394,17 +394,19 @@ fn segments(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize
     })
 }
 
-/// Cuts at changes of case and between letters and digits: `HTTPResponse2` is http, response, 2.
+/// Cuts at changes of case and between letters and digits: `HTTPResponse2` is http, response, 2; `getURLs` is get, urls.
 fn split_segment(text: &str, segment: Range<usize>, parts: &mut Vec<Range<usize>>) {
     let mut from = segment.start;
     let mut before = Class::Joiner;
     let mut before_at = segment.start;
-    for (at, c) in text[segment.clone()].char_indices().map(|(at, c)| (segment.start + at, c)) {
+    let mut chars = text[segment.clone()].char_indices().map(|(at, c)| (segment.start + at, c)).peekable();
+    while let Some((at, c)) = chars.next() {
         let class = class_of(c, before);
+        let ends = chars.peek().is_none_or(|(_, next)| class_of(*next, class) != Class::Lower);
         if at > from {
             // In a run of capitals followed by a small letter, the last capital begins the next part.
             let cut = match (before, class) {
-                (Class::Upper, Class::Lower) if before_at > from => Some(before_at),
+                (Class::Upper, Class::Lower) if before_at > from && !(c == 's' && ends) => Some(before_at),
                 (Class::Lower, Class::Upper) => Some(at),
                 (Class::Digit, now) if now != Class::Digit => Some(at),
                 (was, Class::Digit) if was != Class::Digit => Some(at),
@@ -428,6 +430,12 @@ fn split_ascii(bytes: &[u8], segment: Range<usize>, parts: &mut Vec<Range<usize>
     for at in segment.start + 1..segment.end {
         let cut = match (sort(at - 1), sort(at)) {
             (before, now) if before == now => continue,
+            // More than one of what is written in capitals.
+            (UPPER, LOWER)
+                if bytes[at] == b's' && at - 1 > from && (at + 1 == segment.end || sort(at + 1) != LOWER) =>
+            {
+                continue;
+            }
             (UPPER, LOWER) => at - 1,
             _ => at,
         };
@@ -561,6 +569,9 @@ mod tests {
             ("retry-after", "0:[=retryafter] 0:retry 1:after"),
             ("RETRY_AFTER", "0:[=retryafter] 0:retry 1:after"),
             ("HTTPResponse2", "0:[=httpresponse2] 0:http 1:response 2:2"),
+            ("PRs, getURLs", "0:prs 0:[=geturls] 1:get 2:urls"),
+            ("IDsOf ÄÖs", "0:[=idsof] 0:ids 1:of 2:aos"),
+            ("DBset", "0:[=dbset] 0:d 1:bset"),
             ("src/auth/token.rs", "0:src 1:auth 2:token 3:rs"),
             ("foo::bar", "0:foo 1:bar"),
             ("v2.1.38", "0:[=v2] 0:v 1:2 2:1 3:38"),

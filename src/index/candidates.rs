@@ -31,13 +31,17 @@ const VERY_RARE: u64 = 50;
 const JOINED_CAP: usize = 12;
 /// In a longer query, it does not count which words are neighbours.
 const NEIGHBOURS_CAP: usize = 32;
+/// A query of so many words may be a line that was copied.
+const PASTED: usize = 6;
 /// How many documents the words of a query may select, however large the index is.
 const SELECTED: u64 = 6000;
 /// Words too common to be looked for on their own.
-const COMMON: [&str; 40] = [
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "had", "has", "have",
-    "how", "i", "in", "is", "it", "me", "my", "not", "of", "on", "or", "so", "that", "the", "this", "to", "was", "we",
-    "what", "when", "with", "you", "did",
+const COMMON: [&str; 69] = [
+    "a", "about", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does",
+    "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "just", "me", "my", "not",
+    "of", "on", "or", "our", "should", "so", "some", "still", "than", "that", "the", "their", "them", "then", "there",
+    "these", "they", "this", "those", "to", "was", "we", "were", "what", "when", "where", "whether", "which", "who",
+    "why", "will", "with", "without", "would", "you", "your",
 ];
 
 /// What must be known besides the query.
@@ -69,11 +73,13 @@ struct Sign {
     documents: Option<u64>,
     /// The term, if it is one.
     term: Option<Term>,
+    /// Whether it is a word of the query, or what is meant by one: not two of them as one, or another form.
+    own: bool,
 }
 
 impl Default for Sign {
     fn default() -> Self {
-        Self { query: Box::new(EmptyQuery), documents: None, term: None }
+        Self { query: Box::new(EmptyQuery), documents: None, term: None, own: false }
     }
 }
 
@@ -134,8 +140,13 @@ impl Reader {
         })
     }
 
-    /// All words of the query side by side.
+    /// All words of the query side by side. Of several pieces in a script without blanks, each by itself: their pairs of
+    /// characters are so common that what holds all pieces is told by nothing else from what holds one of them often.
     fn words_in_order(&self, query: &Query, corrections: &Corrections) -> Option<Box<dyn TantivyQuery>> {
+        if query.chunks.len() > 1 && query.chunks.iter().all(is_unspaced) {
+            let pieces = query.chunks.iter().map(|chunk| phrase(self.fields.body, &chunk.terms));
+            return Some(Box::new(BooleanQuery::intersection(pieces.collect())));
+        }
         let sequence = corrected_sequence(query, corrections);
         let weight = if query.chunks.len() >= TELLING { WORD_FOR_WORD } else { 1.0 };
         (sequence.len() > 1).then(|| boosted(phrase(self.fields.body, &sequence), weight))
@@ -159,8 +170,16 @@ impl Reader {
                 self.put_signs(whole, aim.corrections, &mut signs)?;
             }
             if chunk.terms.len() > 1 {
-                signs.push(Sign { query: phrase(body, &chunk.terms), ..Sign::default() });
+                // Pairs of characters may all be common, and yet few texts hold them side by side.
+                let documents = is_unspaced(chunk).then_some(0);
+                signs.push(Sign { query: phrase(body, &chunk.terms), documents, ..Sign::default() });
             }
+        }
+        let sequence = query.sequence();
+        if sequence.len() >= PASTED && !query.thinned {
+            // Whoever copies a line may miss the end of a word at either end of it.
+            let within: Vec<String> = sequence[1..sequence.len() - 1].iter().map(ToString::to_string).collect();
+            signs.push(Sign { query: phrase(body, &within), documents: Some(0), ..Sign::default() });
         }
         for whole in joined_words(query) {
             signs.push(self.sign(&whole, 1.0)?);
@@ -172,7 +191,7 @@ impl Reader {
             let sequence: Vec<String> = query.sequence().into_iter().map(str::to_string).collect();
             // A path may be named nowhere but among the files of a document.
             let query = boosted(phrase(self.fields.path, &sequence), 2.0);
-            signs.push(Sign { query, documents: Some(0), term: None });
+            signs.push(Sign { query, documents: Some(0), ..Sign::default() });
         }
         Ok(signs)
     }
@@ -182,12 +201,13 @@ impl Reader {
         let others = match corrections.of(text) {
             Some(others) => others,
             None => {
-                signs.push(self.sign(text, 1.0)?);
+                signs.push(Sign { own: true, ..self.sign(text, 1.0)? });
                 corrections.forms_of(text)
             }
         };
+        let own = corrections.of(text).is_some();
         for other in others {
-            signs.push(self.sign(&other.term, other.weight)?);
+            signs.push(Sign { own, ..self.sign(&other.term, other.weight)? });
         }
         Ok(())
     }
@@ -195,7 +215,8 @@ impl Reader {
     fn sign(&self, text: &str, weight: Score) -> tantivy::Result<Sign> {
         let documents = self.frequency(text)?;
         let term = (!text.contains(' ')).then(|| Term::from_field_text(self.fields.body, text));
-        Ok(Sign { query: boosted(self::term(self.fields.body, text), weight), documents: Some(documents), term })
+        let query = boosted(self::term(self.fields.body, text), weight);
+        Ok(Sign { query, documents: Some(documents), term, own: false })
     }
 
     /// A piece of the query that must be there as a whole: as one word, or all of its parts side by side.
@@ -311,14 +332,19 @@ fn rarest(signs: &[Sign]) -> Option<Box<dyn TantivyQuery>> {
         .then(|| -> Box<dyn TantivyQuery> { Box::new(TermQuery::new(term.clone(), IndexRecordOption::Basic)) })
 }
 
-/// Parts signs into those that select, the rarest first, and those that only rank.
+/// Parts signs into those that select, the rarest first, and those that only rank. A word of the query's own selects in any
+/// case: `error message` is not only what holds `errorMessage`.
 fn divide(mut signs: Vec<Sign>, budget: u64) -> (Vec<Sign>, Vec<Sign>) {
-    signs.sort_by_key(|sign| sign.documents.unwrap_or(u64::MAX));
-    let mut selected: u64 = 0;
+    signs.sort_by_key(|sign| (!sign.own, sign.documents.unwrap_or(u64::MAX)));
+    let (mut selected, mut own): (u64, u64) = (0, 0);
     signs.into_iter().partition(|sign| {
-        let Some(sum) = sign.documents.map(|documents| selected.saturating_add(documents)) else { return false };
-        let selects = selected == 0 || sum <= budget;
-        selected = if selects { sum } else { selected };
+        let Some(documents) = sign.documents else { return false };
+        let sum = selected.saturating_add(documents);
+        let selects = sum <= budget || sign.own && own == 0;
+        if selects {
+            selected = sum;
+            own += if sign.own { documents } else { 0 };
+        }
         selects
     })
 }
@@ -331,6 +357,11 @@ fn queries(signs: Vec<Sign>) -> Vec<Box<dyn TantivyQuery>> {
 fn searched(query: &Query) -> impl Iterator<Item = &Chunk> {
     let skip_common = query.chunks.iter().any(|chunk| chunk.quoted || !is_common(chunk));
     query.chunks.iter().filter(move |chunk| !(chunk.quoted || skip_common && is_common(chunk)))
+}
+
+/// Whether a piece of a query is several pairs of characters of a script without blanks.
+fn is_unspaced(chunk: &Chunk) -> bool {
+    chunk.terms.len() > 1 && chunk.terms[0].chars().next().is_some_and(analysis::is_unspaced)
 }
 
 /// Whether a piece of a query says nothing by itself.
@@ -402,6 +433,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn one_word_of_the_query_selects_in_any_case() {
+        let sign = |documents, own| Sign { documents: Some(documents), own, ..Sign::default() };
+        for (signs, selecting) in [
+            // Two words, both common, and what holds them as one.
+            (&[(500, true), (700, true), (3, false)][..], &[500][..]),
+            (&[(50, true), (700, true), (3, false)], &[50, 3]),
+            (&[(0, true), (700, true), (3, false)], &[0, 700]),
+        ] {
+            let (chosen, _) = divide(signs.iter().map(|(documents, own)| sign(*documents, *own)).collect(), 100);
+            assert_eq!(chosen.iter().filter_map(|sign| sign.documents).collect::<Vec<_>>(), selecting);
+        }
+    }
+
+    #[test]
     fn rare_words_select_and_common_ones_rank() {
         for (documents, budget, selecting) in [
             (&[Some(3), Some(500), Some(20)][..], 100, &[3, 20][..]),
@@ -411,7 +456,7 @@ mod tests {
             (&[Some(60), Some(50)], u64::MAX, &[50, 60]),
             (&[None], 100, &[]),
         ] {
-            let sign = |documents: &Option<u64>| Sign { documents: *documents, ..Sign::default() };
+            let sign = |documents: &Option<u64>| Sign { documents: *documents, own: true, ..Sign::default() };
             let (chosen, rest) = divide(documents.iter().map(sign).collect(), budget);
             assert_eq!(chosen.iter().filter_map(|sign| sign.documents).collect::<Vec<_>>(), selecting);
             assert_eq!(chosen.len() + rest.len(), documents.len());

@@ -93,6 +93,9 @@ impl Reader {
             for (chunk, _) in query.chunks.iter().zip(is_torn).filter(|(chunk, is_torn)| !chunk.quoted && !is_torn) {
                 self.correct(chunk, &mut found)?;
             }
+            if let [_, .., last] = query.chunks.as_slice() {
+                self.complete(last, &mut found)?;
+            }
             if found.is_empty() && self.are_all_unknown(&query.chunks)? {
                 self.find_inside(&query.chunks, &mut found)?;
             }
@@ -131,6 +134,20 @@ impl Reader {
                 found.meant.insert(part.clone(), meant);
             }
         }
+        Ok(())
+    }
+
+    /// Takes an unknown word at the end of a query for the beginning of one, rather than for a slip.
+    fn complete(&self, last: &Chunk, found: &mut Corrections) -> tantivy::Result<()> {
+        let [word] = last.terms.as_slice() else { return Ok(()) };
+        let Some(meant) = found.meant.get_mut(word).filter(|_| word.chars().all(char::is_alphabetic)) else {
+            return Ok(());
+        };
+        let slips = std::mem::replace(meant, self.completions(word)?);
+        let is_new = |slip: &Meant| !meant.iter().any(|one| one.term == slip.term);
+        let slips: Vec<Meant> = slips.into_iter().filter(is_new).collect();
+        meant.extend(slips);
+        meant.truncate(MEANT);
         Ok(())
     }
 

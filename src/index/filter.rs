@@ -207,7 +207,8 @@ pub(super) fn beginning(text: &str) -> String {
 fn escaped(text: &str) -> String {
     let mut pattern = String::new();
     for c in text.chars() {
-        if c.is_ascii_punctuation() {
+        // Behind a backslash, these two mean the beginning and the end of a word.
+        if c.is_ascii_punctuation() && !matches!(c, '<' | '>') {
             pattern.push('\\');
         }
         pattern.push(c);

@@ -47,8 +47,29 @@ fn as_typed(query: &Query) -> Option<Regex> {
     }
     let is_quoted = query.chunks.iter().any(|chunk| chunk.quoted);
     let text = if is_quoted { query.text.replace('"', "") } else { query.text.clone() };
-    let words: Vec<String> = text.split_whitespace().map(regex::escape).collect();
-    RegexBuilder::new(&words.join(r"\s+")).case_insensitive(true).size_limit(SIZE_CAP).build().ok()
+    RegexBuilder::new(&spaced(&text)).case_insensitive(true).size_limit(SIZE_CAP).build().ok()
+}
+
+/// A pattern for a text: between words there is white space, around all else there may be.
+fn spaced(text: &str) -> String {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut pattern = String::new();
+    let mut before: Option<char> = None;
+    let mut blank = false;
+    for c in text.trim().chars() {
+        if c.is_whitespace() {
+            blank = true;
+            continue;
+        }
+        match before {
+            Some(before) if is_word(before) && is_word(c) => pattern += if blank { r"\s+" } else { "" },
+            Some(_) => pattern += r"\s*",
+            None => {}
+        }
+        pattern += &regex::escape(c.encode_utf8(&mut [0; 4]));
+        (before, blank) = (Some(c), false);
+    }
+    pattern
 }
 
 #[cfg(test)]
@@ -60,6 +81,10 @@ mod tests {
         for (query, text, holds) in [
             ("let x = y;", "if so {\n    let x  =\n y; }", Some(true)),
             ("let x = y;", "let x == y;", Some(false)),
+            ("of( a,b )[ 0]", "size of(a, b)[0]", Some(true)),
+            ("of(a, b)", "of(ab)", Some(false)),
+            ("of (a b)", "of(a\tb)", Some(true)),
+            ("of (a b)", "of(ab)", Some(false)),
             ("display_mode", "the Display_Mode", Some(true)),
             ("display_mode", "display mode", Some(false)),
             ("\"a.b c\"", "a.b c", Some(true)),

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::io;
 
+use rayon::prelude::*;
 use tantivy::postings::{Postings as _, SegmentPostings};
 use tantivy::query::{EnableScoring, Query as TantivyQuery};
 use tantivy::schema::IndexRecordOption;
@@ -48,11 +49,17 @@ impl Reader {
     pub(super) fn look_again(&self, search: &Search<'_>, hits: &mut [Found]) -> tantivy::Result<ByPrint<Factors>> {
         hits.sort_unstable_by_key(|hit| hit.address);
         let addresses: Vec<DocAddress> = hits.iter().map(|hit| hit.address).collect();
-        let mut coverage = self.coverage(search, &addresses)?;
-        let as_one = self.as_one(search, &addresses)?;
-        let is_file = self.is_file(search.query, &addresses)?;
+        let parts = in_parts(&addresses, |part| {
+            Ok((self.coverage(search, part)?, self.as_one(search, part)?, self.is_file(search.query, part)?))
+        })?;
+        let (mut coverage, mut as_one, mut is_file) = (Vec::new(), Vec::new(), Vec::new());
+        for part in parts {
+            coverage.extend(part.0);
+            as_one.extend(part.1);
+            is_file.extend(part.2);
+        }
         if !hits.iter().zip(&as_one).any(|(hit, as_one)| hit.in_order || *as_one) {
-            let closeness = self.closeness(search, &addresses)?;
+            let closeness = in_parts(&addresses, |part| self.closeness(search, part))?.concat();
             coverage.iter_mut().zip(closeness).for_each(|(covered, close)| *covered *= close);
         }
         let length = search.query.sequence().len();
@@ -137,11 +144,9 @@ impl Reader {
             };
             for text in chunk.terms.iter().filter(|text| seen.insert(text.as_str())) {
                 let by_itself = self.held(std::slice::from_ref(text), search.corrections, addresses)?;
-                // A plain word that is known as such is hardly ever part of an identifier only.
-                let wholes = if chunk.terms.len() == 1 && by_itself.rarity.is_some() { &[][..] } else { &chunk.wholes };
                 let as_one = match &mut as_one {
                     Some(known) => known,
-                    None => as_one.insert(self.held(wholes, search.corrections, addresses)?),
+                    None => as_one.insert(self.held(&chunk.wholes, search.corrections, addresses)?),
                 };
                 let Some(weight) = by_itself.rarity.or(as_one.rarity) else { continue };
                 whole += weight;
@@ -245,6 +250,15 @@ impl Reader {
         let (documents, with) = (self.searcher.num_docs() as Score, with as Score);
         (1.0 + (documents - with + 0.5).max(0.0) / (with + 0.5)).ln()
     }
+}
+
+/// Looks at the documents of each segment, given in order, on a thread of its own.
+fn in_parts<T: Send>(
+    addresses: &[DocAddress],
+    look: impl Fn(&[DocAddress]) -> tantivy::Result<T> + Send + Sync,
+) -> tantivy::Result<Vec<T>> {
+    let parts: Vec<_> = addresses.chunk_by(|a, b| a.segment_ord == b.segment_ord).collect();
+    parts.into_par_iter().with_max_len(1).map(look).collect()
 }
 
 /// What documents hold of a word.

@@ -40,14 +40,14 @@ pub(super) struct Parsed {
 }
 
 /// A piece of a query.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Token {
     span: Range<usize>,
     what: What,
     negated: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum What {
     Word(String),
     Quoted(String),
@@ -197,7 +197,10 @@ impl Parser<'_> {
                 Some(Node::Pattern(pattern))
             }
             What::Field(field, value) => {
-                let condition = Condition::parse(&field, &value, self.around);
+                let condition = Condition::parse(&field, &value, self.around).or_else(|error| {
+                    let is_date = matches!(field.as_str(), "since" | "after" | "until" | "before");
+                    self.longer_date(&field, &value).filter(|_| is_date).ok_or(error)
+                });
                 let condition = condition.map_err(|error| {
                     let hint = format!("to look for it as text, quote it: \"{field}:{value}\"");
                     let hint = error.hint_text().map_or_else(|| hint.clone(), |known| format!("{known}; {hint}"));
@@ -211,6 +214,20 @@ impl Parser<'_> {
             self.doubtful |= !matches!(node, Some(Node::Is(_)));
         }
         Ok(node.map(|node| if negated { Node::Not(Box::new(node)) } else { node }))
+    }
+
+    /// A date of several words: `since:last friday`, `since:2 days ago`.
+    fn longer_date(&mut self, field: &str, value: &str) -> Option<Condition> {
+        let (mut date, mut ahead, mut found) = (value.to_string(), self.tokens.clone(), None);
+        for _ in 0..2 {
+            let Some(Token { what: What::Word(word), negated: false, .. }) = ahead.next() else { break };
+            date = format!("{date} {word}");
+            if let Ok(condition) = Condition::parse(field, &date, self.around) {
+                found = Some(condition);
+                self.tokens = ahead.clone();
+            }
+        }
+        found
     }
 
     fn group(&mut self, span: &Range<usize>) -> Result<Option<Node>> {
@@ -479,6 +496,10 @@ mod tests {
             ("-github", "error: the query only says what must not be found"),
         ] {
             assert_eq!(show(text), shown, "{text}");
+        }
+        for (several, one) in [("x since:last friday y", "x y since:\"last friday\""), ("since:2 days ago", "since:2d")]
+        {
+            assert!(show(several).contains("Since") && show(several) == show(one), "{several}");
         }
         assert!(show("x /(/").starts_with("error: cannot use the pattern"));
         assert!(show("/abc+/ OR x").contains("must stand by itself"));

@@ -19,7 +19,7 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "KIND")]
     kind: Vec<String>,
 
-    /// The tool, or a part of its name
+    /// The tool, or else a part of its name
     #[arg(long, value_name = "TOOL")]
     tool: Vec<String>,
 
@@ -43,11 +43,11 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "ID")]
     session: Vec<String>,
 
-    /// The git branch, or a part of its name
+    /// The git branch, or else a part of its name
     #[arg(long, value_name = "BRANCH")]
     branch: Vec<String>,
 
-    /// The model, or a part of its name
+    /// The model, or else a part of its name
     #[arg(long, value_name = "MODEL")]
     model: Vec<String>,
 
