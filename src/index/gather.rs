@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use tantivy::collector::{Collector, SegmentCollector};
 use tantivy::columnar::{Column, ColumnIndex, ColumnValues};
-use tantivy::query::{Scorer, Weight};
+use tantivy::query::Weight;
 use tantivy::{DocAddress, DocId, Score, SegmentOrdinal, SegmentReader};
 
 use super::checkpoint::FileKey;
 use super::find::Found;
+use super::probe::Probe;
 use super::reader::Reader;
 use super::schema::{from_class, has_twin};
 use crate::document::{Kind, Role};
@@ -62,9 +63,9 @@ pub(super) struct Wanted {
 
 pub(super) struct GatherSegment {
     wanted: Wanted,
-    ranking: Vec<Box<dyn Scorer>>,
-    in_order: Option<Box<dyn Scorer>>,
-    rare: Option<Box<dyn Scorer>>,
+    ranking: Vec<Probe>,
+    in_order: Option<Probe>,
+    rare: Option<Probe>,
     segment: SegmentOrdinal,
     group: Arc<dyn ColumnValues<u64>>,
     session: Arc<dyn ColumnValues<u64>>,
@@ -81,9 +82,9 @@ impl Collector for Gather {
         let numbers = |name: &str| -> tantivy::Result<Arc<dyn ColumnValues<u64>>> { Ok(values(columns.u64(name)?)) };
         Ok(GatherSegment {
             wanted: self.wanted,
-            ranking: self.ranking.iter().map(|one| one.scorer(reader, 1.0)).collect::<tantivy::Result<_>>()?,
-            in_order: self.in_order.as_ref().map(|one| one.scorer(reader, 1.0)).transpose()?,
-            rare: self.rare.as_ref().map(|one| one.scorer(reader, 1.0)).transpose()?,
+            ranking: self.ranking.iter().map(|one| Probe::new(&**one, reader)).collect::<tantivy::Result<_>>()?,
+            in_order: self.in_order.as_ref().map(|one| Probe::new(&**one, reader)).transpose()?,
+            rare: self.rare.as_ref().map(|one| Probe::new(&**one, reader)).transpose()?,
             segment,
             group: numbers("group")?,
             session: numbers("session_key")?,
@@ -116,8 +117,8 @@ impl SegmentCollector for GatherSegment {
         if self.wanted.without == Some(session) {
             return;
         }
-        let in_order = self.in_order.as_mut().and_then(|words| score_at(&mut **words, doc));
-        let rare = self.rare.as_mut().is_some_and(|word| score_at(&mut **word, doc).is_some());
+        let in_order = self.in_order.as_mut().and_then(|words| words.score(doc));
+        let rare = self.rare.as_mut().is_some_and(|word| word.matches(doc));
         let score = (score + self.added(doc) + in_order.unwrap_or(0.0)) * (self.wanted.prior)(class);
         self.matches.push(Found {
             address: DocAddress::new(self.segment, doc),
@@ -139,14 +140,8 @@ impl SegmentCollector for GatherSegment {
 impl GatherSegment {
     /// What else is in the document, by its score.
     fn added(&mut self, doc: DocId) -> Score {
-        self.ranking.iter_mut().filter_map(|one| score_at(&mut **one, doc)).sum()
+        self.ranking.iter_mut().filter_map(|one| one.score(doc)).sum()
     }
-}
-
-/// The score of a document, if it matches. Documents come in order.
-fn score_at(scorer: &mut dyn Scorer, doc: DocId) -> Option<Score> {
-    let here = if scorer.doc() < doc { scorer.seek(doc) } else { scorer.doc() };
-    (here == doc).then(|| scorer.score())
 }
 
 /// The values of a column; one that every document has is read without looking up where its value is.

@@ -32,6 +32,7 @@ mod outline;
 mod pack;
 mod patch;
 mod pieces;
+mod probe;
 mod reader;
 mod rescore;
 mod schema;

@@ -2,18 +2,16 @@
 //! how new is it. All of that is answered from postings and columns; no text is read.
 
 use std::collections::HashSet;
-use std::io;
 
 use rayon::prelude::*;
-use tantivy::postings::{Postings as _, SegmentPostings};
 use tantivy::query::{EnableScoring, Query as TantivyQuery};
-use tantivy::schema::IndexRecordOption;
-use tantivy::{DocAddress, DocSet as _, Score, TERMINATED, Term};
+use tantivy::{DocAddress, Score, Term};
 
-use super::candidates::{corrected_sequence, is_common, term};
+use super::candidates::{corrected_sequence, is_common, phrase, term};
 use super::correct::Corrections;
 use super::find::{Factors, Found, Search};
 use super::gather::ByPrint;
+use super::probe::Probe;
 use super::reader::Reader;
 use super::schema::{Action, action_of, from_class};
 use crate::analysis::WHOLE_MARK;
@@ -125,7 +123,7 @@ impl Reader {
         }
         let step = pairs.len().div_ceil(*PAIRS.end());
         for pair in pairs.iter().step_by(step) {
-            let holding = self.side_by_side(pair, addresses)?;
+            let holding = self.holding(&*phrase(self.fields.body, pair), addresses)?;
             held.iter_mut().zip(holding).for_each(|(held, holds)| *held += f32::from(u8::from(holds)));
         }
         let looked = pairs.len().div_ceil(step) as f32;
@@ -140,7 +138,7 @@ impl Reader {
             let mut as_one = None;
             let together = match chunk.terms.len() {
                 1 => vec![true; addresses.len()],
-                _ => self.side_by_side(&chunk.terms, addresses)?,
+                _ => self.holding(&*phrase(self.fields.body, &chunk.terms), addresses)?,
             };
             for text in chunk.terms.iter().filter(|text| seen.insert(text.as_str())) {
                 let by_itself = self.held(std::slice::from_ref(text), search.corrections, addresses)?;
@@ -203,44 +201,8 @@ impl Reader {
         let weight = query.weight(EnableScoring::disabled_from_searcher(&self.searcher))?;
         let mut found = Vec::with_capacity(addresses.len());
         for segment in addresses.chunk_by(|a, b| a.segment_ord == b.segment_ord) {
-            let reader = self.searcher.segment_reader(segment[0].segment_ord);
-            let mut matching = weight.scorer(reader, 1.0)?;
-            for address in segment {
-                let here = if matching.doc() < address.doc_id { matching.seek(address.doc_id) } else { matching.doc() };
-                found.push(here == address.doc_id && here != TERMINATED);
-            }
-        }
-        Ok(found)
-    }
-
-    /// Says of each document, given in order, whether it holds terms side by side. A query for that would go on to the
-    /// next document that does, however far that is.
-    fn side_by_side(&self, terms: &[String], addresses: &[DocAddress]) -> tantivy::Result<Vec<bool>> {
-        let mut found = Vec::with_capacity(addresses.len());
-        let (mut starts, mut others) = (Vec::new(), Vec::new());
-        for segment in addresses.chunk_by(|a, b| a.segment_ord == b.segment_ord) {
-            let index = self.searcher.segment_reader(segment[0].segment_ord).inverted_index(self.fields.body)?;
-            let postings = terms.iter().map(|text| {
-                let term = Term::from_field_text(self.fields.body, text);
-                index.read_postings(&term, IndexRecordOption::WithFreqsAndPositions)
-            });
-            let Some(mut postings) = postings.collect::<io::Result<Option<Vec<SegmentPostings>>>>()? else {
-                found.extend(segment.iter().map(|_| false));
-                continue;
-            };
-            for doc in segment.iter().map(|address| address.doc_id) {
-                let is_in =
-                    |one: &mut SegmentPostings| (if one.doc() < doc { one.seek(doc) } else { one.doc() }) == doc;
-                if !postings.iter_mut().all(is_in) {
-                    found.push(false);
-                    continue;
-                }
-                for (at, one) in postings.iter_mut().enumerate() {
-                    one.positions(if at == 0 { &mut starts } else { &mut others });
-                    starts.retain(|start| at == 0 || others.binary_search(&(start + at as u32)).is_ok());
-                }
-                found.push(!starts.is_empty());
-            }
+            let mut probe = Probe::new(&*weight, self.searcher.segment_reader(segment[0].segment_ord))?;
+            found.extend(segment.iter().map(|address| probe.matches(address.doc_id)));
         }
         Ok(found)
     }
