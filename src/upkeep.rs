@@ -231,9 +231,10 @@ pub fn forget(store: &Store, session: &str, wait: Duration) -> Result<Removed> {
     let (_, removed) = session_files(&reader, session)?;
     let writer = locked.write(RunSize::Small)?;
     writer.forget_session(session)?;
-    for file in &removed.files {
+    // Those included that were forgotten before: what keeps them out has just gone with the rest.
+    for file in reader.checkpoints()?.into_iter().filter(|file| file.session_id() == session) {
         writer.forget_documents(file.key())?;
-        writer.checkpoint(&file.clone().forgotten(), None, true)?;
+        writer.checkpoint(&file.forgotten(), None, true)?;
     }
     for mut history in reader.checkpoints()?.into_iter().filter(|file| file.source_kind() == SourceKind::History) {
         if removed.files.is_empty() {

@@ -215,7 +215,7 @@ impl Reader {
         gather.merge_fruits(found.collect::<tantivy::Result<_>>()?)
     }
 
-    /// Of copies of equal age, shows that of the conversation itself rather than that a subagent was given, and then the
+    /// Of copies of equal age, shows that of the conversation itself rather than what a subagent was given, and then the
     /// one whose file comes first.
     fn settle(&self, hits: &mut [Found], equals: &ByPrint<Vec<Found>>, details: &Details<'_>) -> tantivy::Result<()> {
         let mut places: HashMap<FileKey, (bool, PathBuf)> = HashMap::new();
@@ -227,7 +227,7 @@ impl Reader {
                     let file = self.card(*key).ok().flatten();
                     file.map(|file| (file.source_kind() == SourceKind::Agent, file.path())).unwrap_or_default()
                 });
-                placed.push((place.clone(), copy));
+                placed.push(((from_class(copy.class).2, place.clone()), copy));
             }
             let better = |a: &Found, b: &Found| b.score.total_cmp(&a.score).then(a.address.cmp(&b.address));
             if let Some((_, first)) = placed.into_iter().min_by(|a, b| a.0.cmp(&b.0).then_with(|| better(a.1, b.1))) {

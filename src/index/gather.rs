@@ -18,6 +18,9 @@ use super::reader::Reader;
 use super::schema::{from_class, has_twin};
 use crate::document::{Kind, Role};
 
+/// What has this much of the score of a prompt in the history may well be that prompt, with what was pasted.
+const NEAR: Score = 0.5;
+
 /// A map by numbers that are fingerprints already.
 pub(crate) type ByPrint<T> = HashMap<u64, T, BuildHasherDefault<Print>>;
 /// A set of numbers that are fingerprints already.
@@ -186,9 +189,9 @@ impl<'r> Details<'r> {
 }
 
 /// Folds matches into hits: one for each group, none for an echo of another.
-/// What only the prompt history has is a hit where nothing else of its session is: the transcript tells it better, with
-/// what was pasted.
-/// Copies of equal age come back apart, by group.
+/// What only the prompt history has is a hit where nothing else of its session comes near it: the transcript tells it
+/// better, with what was pasted.
+/// Copies come back apart, by group.
 pub(super) fn fold(mut matches: Vec<Found>, details: &Details<'_>) -> (Vec<Found>, ByPrint<Vec<Found>>) {
     let mut equals: ByPrint<Vec<Found>> = ByPrint::default();
     let mut seen = Seen::with_room_for(matches.len());
@@ -209,9 +212,7 @@ pub(super) fn fold(mut matches: Vec<Found>, details: &Details<'_>) -> (Vec<Found
             }
             Some(place) => {
                 let known = matches[place];
-                let same_age = details.time(found.address) == details.time(known.address);
-                let is_copy = || found.session != known.session || details.source(&found) != details.source(&known);
-                if same_age && is_copy() {
+                if found.session != known.session || details.source(&found) != details.source(&known) {
                     equals.entry(found.group).or_insert_with(|| vec![known]).push(found);
                 }
                 let first = if comes_first(&found, &known, details) { found } else { known };
@@ -234,12 +235,16 @@ pub(super) fn fold(mut matches: Vec<Found>, details: &Details<'_>) -> (Vec<Found
     // The first of several echoes speaks for the others.
     echoes.sort_unstable_by_key(|(time, echo)| (*time, echo.group));
     let from_history = |echo: &Found| from_class(echo.class).1 == Kind::History;
-    let told: Prints = match echoes.iter().any(|(_, echo)| from_history(echo)) {
-        true => matches.iter().map(|found| found.session).collect(),
-        false => Prints::default(),
-    };
+    let mut told: ByPrint<Score> = ByPrint::default();
+    if echoes.iter().any(|(_, echo)| from_history(echo)) {
+        for found in &matches {
+            let best = told.entry(found.session).or_default();
+            *best = best.max(found.score);
+        }
+    }
+    let is_told = |echo: &Found| told.get(&echo.session).is_some_and(|best| *best >= echo.score * NEAR);
     for (_, echo) in echoes {
-        if !(from_history(&echo) && told.contains(&echo.session)) && spoken.insert(details.twin(&echo)) {
+        if !(from_history(&echo) && is_told(&echo)) && spoken.insert(details.twin(&echo)) {
             matches.push(echo);
         }
     }
@@ -281,6 +286,10 @@ fn is_echo(found: &Found) -> bool {
 
 /// Of two copies of a message the earlier one is shown; of two parts, the one that matches better.
 fn comes_first(a: &Found, b: &Found, details: &Details<'_>) -> bool {
+    // An echo is none of a copy of itself: it would be dropped with it.
+    if is_echo(a) != is_echo(b) {
+        return is_echo(b);
+    }
     let is_meta = |found: &Found| from_class(found.class).0 == Role::Meta;
     if is_meta(a) != is_meta(b) {
         return is_meta(b);

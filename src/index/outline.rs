@@ -36,7 +36,8 @@ impl Reader {
     /// The documents of a file, in order.
     pub fn outline(&self, key: FileKey) -> Result<Vec<Step>> {
         let mut steps = self.steps(&Term::from_field_text(self.fields.source, &key.text()))?;
-        steps.sort_unstable_by_key(|step| (step.line, step.address));
+        // Records that stand on one line may have been read at different times.
+        steps.sort_unstable_by_key(|step| (step.line, step.time, step.address));
         Ok(steps)
     }
 

@@ -325,13 +325,13 @@ impl Reader {
             let mut placed = Vec::new();
             let term = Term::from_field_text(self.fields.source, &key.text());
             for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
-                let lines = reader.fast_fields().u64("line")?;
+                let (lines, times) = (reader.fast_fields().u64("line")?, reader.fast_fields().i64("time")?);
                 let docs = holding(reader, &term)?.into_iter();
-                placed.extend(docs.map(|doc| (lines.first(doc), DocAddress::new(ord as u32, doc))));
+                placed.extend(docs.map(|doc| (lines.first(doc), times.first(doc), DocAddress::new(ord as u32, doc))));
             }
-            // Pieces of one line were added one after the other.
+            // Pieces of one record were added one after the other.
             placed.sort_unstable();
-            Ok(placed.into_iter().map(|(_, address)| address).collect())
+            Ok(placed.into_iter().map(|(_, _, address)| address).collect())
         })
     }
 

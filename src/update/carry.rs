@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::Report;
-use super::plan::{Plan, doubt};
-use crate::discover::{Root, Scan};
+use super::plan::{Plan, doubt, is_same_file};
+use crate::discover::{Root, Scan, Source};
 use crate::document::{Document, Kind};
 use crate::error::{Problem, Result};
 use crate::index::{Checkpoint, FileKey, Past, Reader, Writer};
@@ -42,6 +42,9 @@ pub(super) fn take_over(
                 continue;
             }
         };
+        let moved = sources.moved(&checkpoints, plan);
+        let checkpoints: Vec<Checkpoint> =
+            checkpoints.into_iter().filter(|checkpoint| !moved.contains(&checkpoint.key())).collect();
         let vanished = sources.vanished(&checkpoints, report);
         for checkpoint in checkpoints {
             if done.insert(checkpoint.key()) {
@@ -55,6 +58,25 @@ pub(super) fn take_over(
 }
 
 impl Sources<'_> {
+    /// The files that were read anew under another name.
+    fn moved(&self, checkpoints: &[Checkpoint], plan: &Plan) -> HashSet<FileKey> {
+        let here: HashSet<FileKey> = self.scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();
+        let known: HashSet<FileKey> = checkpoints.iter().map(Checkpoint::key).collect();
+        let read = plan.work.iter().map(|work| &work.source);
+        let is_new = |key: FileKey| !known.contains(&key) && !self.unread.contains(&key);
+        let mut new: Vec<&Source> = read.filter(|source| is_new(FileKey::of(&source.path))).collect();
+        let is_missing =
+            |file: &&Checkpoint| file.gone_since.is_none() && !file.forgotten && !here.contains(&file.key());
+        let mut moved = HashSet::new();
+        for file in checkpoints.iter().filter(is_missing) {
+            if let Some(at) = new.iter().position(|source| is_same_file(file, source)) {
+                new.swap_remove(at);
+                moved.insert(file.key());
+            }
+        }
+        moved
+    }
+
     /// The files that are gone since. Where we could not look, or where suspiciously much is missing, none is.
     fn vanished(&self, checkpoints: &[Checkpoint], report: &mut Report) -> HashSet<FileKey> {
         let here: HashSet<FileKey> = self.scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();

@@ -162,7 +162,7 @@ fn vanished(reader: &Reader, known: &Known, scan: &Scan) -> Result<Vec<Checkpoin
     Ok(vanished)
 }
 
-fn is_same_file(before: &Checkpoint, source: &Source) -> bool {
+pub(super) fn is_same_file(before: &Checkpoint, source: &Source) -> bool {
     if !before.may_be(source) || source.kind == SourceKind::Spill {
         return false;
     }

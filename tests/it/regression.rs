@@ -254,6 +254,8 @@ fn what_only_the_history_has_is_found_beside_a_transcript() {
         [Some("prompt")],
         "the transcript tells it"
     );
+    let weaker = env.hits("numbat bilby instead");
+    assert!(weaker.iter().any(|hit| hit["kind"] == "history"), "hidden by a hit with one word of three: {weaker:?}");
     let [only] = &env.hits("bilby")[..] else { panic!("not found once") };
     assert_eq!((only["kind"].as_str(), only["session_id"].as_str()), (Some("history"), Some(id.as_str())));
 }
@@ -404,6 +406,114 @@ fn what_a_parent_saw_comes_back_when_the_subagent_is_pruned() {
     assert_eq!(found(), 1);
     assert_eq!(env.hits_with(&["\"seen dunnart\"", "--agents"]).len(), 1);
     env.verify();
+}
+
+/// A prompt that one subagent was sent with and another holds among its lines: the former could speak for both, and was
+/// dropped as an echo of the latter.
+#[test]
+fn a_prompt_that_is_an_echo_of_its_copy() {
+    for number in 1..9 {
+        let env = Env::new();
+        let id = session(number);
+        let line = |agent: &str, number, text| {
+            user_line(&id, number, text).replacen('{', &format!(r#"{{"agentId":"{agent}","#), 1)
+        };
+        let of = |agent: &str| [line(agent, 1, "first the quokka"), line(agent, 2, "then the numbat")];
+        env.write(format!("-p/{id}/subagents/agent-acompact-1.jsonl"), of("acompact-1").concat());
+        env.write(format!("-p/{id}/subagents/agent-acompact-2.jsonl"), &of("acompact-2")[1]);
+        env.index();
+        let found = |word| env.hits_with(&["--messages", "--meta", "-F", word]).len();
+        assert_eq!((found("quokka"), found("numbat")), (1, 1), "{id}");
+    }
+}
+
+/// To forget a session once more took away what kept it out.
+#[test]
+fn what_is_forgotten_twice_stays_out() {
+    let env = Env::new();
+    let [id, other] = [1, 2].map(session);
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "a secret quoll"));
+    env.write(format!("-p/{other}.jsonl"), user_line(&other, 2, "stays"));
+    env.index();
+    for _ in 0..3 {
+        assert_eq!(env.run(&["forget", &id, "--yes"]).code, 0);
+        env.append(format!("-p/{id}.jsonl"), user_line(&id, 3, "another quoll"));
+        env.index();
+        assert_eq!((env.count("quoll"), env.count("stays")), (0, 1));
+    }
+    env.verify();
+}
+
+/// A file that was moved, and then a rebuild: under its old name it was taken for deleted.
+#[test]
+fn a_rebuild_knows_what_was_moved() {
+    let env = Env::new();
+    let ids = [1, 2, 3].map(session);
+    for (number, id) in (1..).zip(&ids) {
+        env.write(
+            format!("-a/{id}.jsonl"),
+            user_line(id, number, "a numbat").replace(&format!("\"uuid\":\"{}\",", crate::util::uuid(number)), ""),
+        );
+    }
+    env.index();
+    for id in &ids {
+        let new = env.file(format!("-b/{id}.jsonl"));
+        std::fs::create_dir_all(new.parent().expect("a folder")).expect("made");
+        std::fs::rename(env.file(format!("-a/{id}.jsonl")), new).expect("moved");
+    }
+    assert_eq!(env.run(&["index", "--rebuild"]).code, 0);
+    let hits = env.hits("numbat");
+    assert_eq!(hits.len(), 3, "{hits:?}");
+    assert!(hits.iter().all(|hit| hit["source_missing"] == false), "{hits:?}");
+    env.verify();
+}
+
+/// Which of several copies spoke depended on which had been read first, where late ones had come before early ones.
+#[test]
+fn copies_come_in_any_order() {
+    let id = session(1);
+    let copy = |agent: Option<&str>, second: &str| {
+        let result = r#"[{"type":"tool_result","tool_use_id":"t1","content":"a wombat"}]"#;
+        let line = user_line(&id, 1, "@@").replace(r#""@@""#, result).replace("10:00:01", &format!("10:00:{second}"));
+        match agent {
+            Some(agent) => user_line(&id, 9, "go") + &line.replacen('{', &format!(r#"{{"agentId":"{agent}","#), 1),
+            None => line,
+        }
+    };
+    let agent = |name: &str| format!("-p/{id}/subagents/agent-{name}.jsonl");
+    let files = [
+        (agent("acompact-1"), copy(Some("acompact-1"), "01")),
+        (agent("acompact-2"), copy(Some("acompact-2"), "05")),
+        (agent("acompact-3"), copy(Some("acompact-3"), "05")),
+        (format!("-p/{id}.jsonl"), copy(None, "01")),
+    ];
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 2, 0, 3], [2, 1, 3, 0], [1, 3, 2, 0]] {
+        let env = Env::new();
+        for at in order {
+            env.write(&files[at].0, &files[at].1);
+            env.index();
+        }
+        let hits = env.hits_with(&["wombat", "--messages"]);
+        assert_eq!(hits.iter().map(|hit| hit["agent_id"].is_null()).collect::<Vec<_>>(), [true], "{order:?}");
+    }
+}
+
+/// Several records on a line, read one by one as they came, were shown in another order.
+#[test]
+fn records_on_one_line_keep_their_order() {
+    let [grown, whole] = [Env::new(), Env::new()];
+    let id = session(1);
+    let name = format!("-p/{id}.jsonl");
+    for number in 1..20 {
+        let line = user_line(&id, number, &format!("word{number:02}"));
+        let line = if number % 3 > 0 { line.trim_end() } else { &line };
+        grown.append(&name, line);
+        grown.index();
+        whole.append(&name, line);
+    }
+    whole.index();
+    let shown = |env: &Env| env.run(&["show", &id, "--branches"]).stdout;
+    assert_eq!(shown(&grown), shown(&whole));
 }
 
 /// A subagent's file at the root of a project tells only in its lines whose it is: it came back after its session had
