@@ -432,7 +432,9 @@ fn split_ascii(bytes: &[u8], segment: Range<usize>, parts: &mut Vec<Range<usize>
             (before, now) if before == now => continue,
             // More than one of what is written in capitals.
             (UPPER, LOWER)
-                if bytes[at] == b's' && at - 1 > from && (at + 1 == segment.end || sort(at + 1) != LOWER) =>
+                if bytes[at..].starts_with(b"s")
+                    && at - 1 > from
+                    && (at + 1 == segment.end || sort(at + 1) != LOWER) =>
             {
                 continue;
             }

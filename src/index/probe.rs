@@ -70,7 +70,7 @@ mod tests {
                 document.add_text(body, text);
                 writer.add_document(document).expect("added");
             }
-            writer.commit().expect("committed");
+            writer.prepare_commit().and_then(tantivy::indexer::PreparedCommit::commit).expect("committed");
             let searcher = index.reader().expect("opened").searcher();
             let term = |text: &str| Term::from_field_text(body, text);
             let phrase = || Box::new(PhraseQuery::new(vec![term("a"), term("b")]));
