@@ -8,14 +8,13 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use rayon::prelude::*;
-use tantivy::DocAddress;
 use tantivy::collector::Collector as _;
 use tantivy::query::EnableScoring;
 
 use super::candidates::{Aim, Candidates};
 use super::checkpoint::FileKey;
 use super::correct::Corrections;
-use super::gather::{ByPrint, Details, Gather, Prints, Wanted, fold};
+use super::gather::{ByPrint, Details, Found, Gather, Prints, Wanted, fold};
 use super::reader::Reader;
 use super::rescore::prior_for;
 use super::schema::{from_class, session_key};
@@ -61,25 +60,6 @@ pub struct Search<'q> {
     pub strict: bool,
     /// The time, in milliseconds since 1970.
     pub now: i64,
-}
-
-/// One hit.
-#[derive(Clone, Copy, Debug)]
-pub struct Found {
-    pub(super) address: DocAddress,
-    /// How well it matches; only comparable within one answer.
-    pub score: f32,
-    /// What it shares with other copies of the same message.
-    pub group: u64,
-    /// The number of its session.
-    pub session: u64,
-    /// When; [`i64::MAX`] if that is not known, or was not looked up yet.
-    pub time: i64,
-    pub(super) class: u64,
-    /// Whether it holds all words of the query in their order.
-    pub(super) in_order: bool,
-    /// Whether it holds a word that hardly any other does.
-    pub(super) rare: bool,
 }
 
 /// What a score is made of: the product of these.

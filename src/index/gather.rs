@@ -12,7 +12,6 @@ use tantivy::query::Weight;
 use tantivy::{DocAddress, DocId, Score, SegmentOrdinal, SegmentReader};
 
 use super::checkpoint::FileKey;
-use super::find::Found;
 use super::probe::Probe;
 use super::reader::Reader;
 use super::schema::{from_class, has_twin};
@@ -42,6 +41,25 @@ impl Hasher for Print {
     fn write_u64(&mut self, number: u64) {
         self.0 = number;
     }
+}
+
+/// One hit.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub(super) address: DocAddress,
+    /// How well it matches; only comparable within one answer.
+    pub score: f32,
+    /// What it shares with other copies of the same message.
+    pub group: u64,
+    /// The number of its session.
+    pub session: u64,
+    /// When; [`i64::MAX`] if that is not known, or was not looked up yet.
+    pub time: i64,
+    pub(super) class: u64,
+    /// Whether it holds all words of the query in their order.
+    pub(super) in_order: bool,
+    /// Whether it holds a word that hardly any other does.
+    pub(super) rare: bool,
 }
 
 /// Collects all matches and scores them.

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 use regex::{Regex, RegexBuilder};
 
-use super::find::{Factors, Found};
-use super::gather::ByPrint;
+use super::find::Factors;
+use super::gather::{ByPrint, Found};
 use super::reader::Reader;
 use crate::query::Query;
 

@@ -9,8 +9,8 @@ use tantivy::{DocAddress, Score, Term};
 
 use super::candidates::{corrected_sequence, is_common, phrase, term};
 use super::correct::Corrections;
-use super::find::{Factors, Found, Search};
-use super::gather::ByPrint;
+use super::find::{Factors, Search};
+use super::gather::{ByPrint, Found};
 use super::probe::Probe;
 use super::reader::Reader;
 use super::schema::{Action, action_of, from_class};

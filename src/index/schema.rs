@@ -40,6 +40,7 @@ pub(super) const FORMAT_VERSION: u32 = 4;
 /// 5. Base64 that is cut into lines is no text.
 /// 6. Records of tasks in the queue are nobody's words; prompts that stand in for titles are masked before they are cut.
 /// 7. Tags that are only mentioned, numbers that are no line numbers, and shapes that were passed over are text.
+/// 8. A prompt counts once, in however many pieces it is kept.
 pub const PARSER_VERSION: u32 = 8;
 
 /// The kind under which checkpoints are kept; no document has it.
