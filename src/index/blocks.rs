@@ -1,8 +1,9 @@
 //! The texts of a segment as tantivy's store keeps them: packed in blocks, with a table of contents in layers behind them.
 //!
 //! tantivy's own reader takes a new context and new memory for each block that it unpacks, and fills that with zeros first,
-//! which together takes a third as long again as unpacking. Here each thread has its own, and keeps what it unpacked last. No
-//! number that stands in the file is believed before it is compared with what is there.
+//! which together takes a third as long again as unpacking. Here each thread has its own, and keeps what it unpacked last. Of
+//! a block that [`BlockWriter`](super::block_writer::BlockWriter) has written, only the pieces up to what is wanted are
+//! unpacked. No number that stands in the file is believed before it is compared with what is there.
 
 use std::cell::RefCell;
 use std::io;
@@ -13,14 +14,18 @@ use tantivy::DocId;
 use tantivy::HasLen as _;
 use tantivy::directory::{FileSlice, OwnedBytes};
 use zstd::bulk::Decompressor;
-use zstd::zstd_safe::get_frame_content_size;
+use zstd::zstd_safe::{MAGICNUMBER, get_frame_content_size};
 
 /// What stands at the end of a store: version, length of the blocks, packing, and room for more.
-const FOOTER: usize = 28;
+pub(super) const FOOTER: usize = 28;
 /// The only version that was ever written.
-const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 2;
 /// tantivy's number for zstd.
-const ZSTD: u8 = 4;
+pub(super) const ZSTD: u8 = 4;
+/// How tantivy marks bytes among the values of a document; nothing else is stored.
+pub(super) const BYTES: u8 = 4;
+/// With this begins what zstd passes over. It could hold anything; with us, where the pieces of a block end.
+pub(super) const PASSED_OVER: [u8; 4] = 0x184D_2A55_u32.to_le_bytes();
 /// The memory of a larger block is given back.
 const LARGE: usize = 4 << 20;
 /// No block is larger than this: it ends with the text that makes it longer than a few hundred kilobytes.
@@ -48,9 +53,9 @@ pub(super) enum What {
 
 /// What a table of contents says of one block.
 #[derive(Clone, Debug, Eq, PartialEq)]
-struct Listed {
-    docs: Range<u64>,
-    bytes: Range<usize>,
+pub(super) struct Listed {
+    pub(super) docs: Range<u64>,
+    pub(super) bytes: Range<usize>,
 }
 
 impl Blocks {
@@ -74,12 +79,21 @@ impl Blocks {
     pub(super) fn document(&self, doc: DocId, what: What) -> io::Result<Vec<u8>> {
         let listed = self.find(u64::from(doc)).ok_or_else(damaged)?;
         let place = usize::try_from(u64::from(doc) - listed.docs.start).map_err(|_| damaged())?;
+        let key = (self.number, listed.bytes.start);
+        if listed.bytes.end > self.data.len() {
+            return Err(damaged());
+        }
+        let packed = self.data.slice(listed.bytes).read_bytes()?;
+        let (length, frames) = packed.split_first_chunk().ok_or_else(damaged)?;
+        let length = u32::from_le_bytes(*length) as usize;
+        let piece = Piece::holding(place, frames).filter(|piece| piece.bytes.end < length);
         UNPACKED.with_borrow_mut(|unpacked| {
-            let block = unpacked.block((self.number, listed.bytes.start), what, || {
-                let is_there = listed.bytes.end <= self.data.len();
-                if is_there { self.data.slice(listed.bytes.clone()).read_bytes() } else { Err(damaged()) }
-            })?;
-            range_in(block, place).and_then(|range| block.get(range)).map(<[u8]>::to_vec).ok_or_else(damaged)
+            let block = unpacked.block(key, what, frames, length, piece.as_ref())?;
+            let found = match piece {
+                Some(piece) if block.len() < length => piece.find(block, place),
+                _ => range_in(block, place),
+            };
+            found.and_then(|range| block.get(range)).map(<[u8]>::to_vec).ok_or_else(damaged)
         })
     }
 
@@ -150,6 +164,67 @@ fn range_in(block: &[u8], place: usize) -> Option<Range<usize>> {
     (range.start <= range.end && range.end <= end).then_some(range)
 }
 
+/// A piece of a block.
+#[derive(Clone, Debug)]
+struct Piece {
+    /// How many documents come before it.
+    first: usize,
+    /// Where it is in the block.
+    bytes: Range<usize>,
+    /// Where it ends in what is packed.
+    packed: usize,
+}
+
+impl Piece {
+    /// The piece in which a document is; none if the block is not packed in pieces.
+    fn holding(place: usize, frames: &[u8]) -> Option<Self> {
+        let mut piece = Self { first: 0, bytes: 0..0, packed: 0 };
+        let mut table = table_of(frames)?;
+        loop {
+            let mut next = || usize::try_from(number(&mut table)?).ok();
+            let (documents, bytes, packed) = (next()?, next()?, next()?);
+            piece.bytes.end = piece.bytes.start.checked_add(bytes)?;
+            piece.packed = piece.packed.checked_add(packed)?;
+            if place - piece.first < documents {
+                return Some(piece);
+            }
+            (piece.first, piece.bytes.start) = (piece.first + documents, piece.bytes.end);
+        }
+    }
+
+    /// Where a document is in a block that is unpacked up to the end of this piece.
+    fn find(&self, block: &[u8], place: usize) -> Option<Range<usize>> {
+        let mut rest = block.get(self.bytes.clone())?;
+        let end = self.bytes.end;
+        for _ in self.first..place {
+            pass_over(&mut rest)?;
+        }
+        let start = end - rest.len();
+        pass_over(&mut rest)?;
+        Some(start..end - rest.len())
+    }
+}
+
+/// Where the pieces end, behind what is packed: of each how many documents it has, how long it is, and how long packed.
+fn table_of(frames: &[u8]) -> Option<&[u8]> {
+    let (rest, length) = frames.split_last_chunk()?;
+    let (rest, table) = rest.split_at_checked(rest.len().checked_sub(u32::from_le_bytes(*length) as usize)?)?;
+    let (rest, inside) = rest.split_last_chunk()?;
+    let is_table = rest.ends_with(&PASSED_OVER) && u32::from_le_bytes(*inside) as usize == table.len() + length.len();
+    is_table.then_some(table)
+}
+
+/// Goes to the end of a document: how many values, then of each the field, the type, the length and the bytes.
+fn pass_over(rest: &mut &[u8]) -> Option<()> {
+    for _ in 0..number(rest)? {
+        let (_, behind) = rest.split_first_chunk::<4>()?;
+        *rest = behind.strip_prefix(&[BYTES])?;
+        let length = usize::try_from(number(rest)?).ok()?;
+        *rest = rest.get(length..)?;
+    }
+    Some(())
+}
+
 thread_local! {
     static UNPACKED: RefCell<Unpacked> = RefCell::default();
 }
@@ -159,19 +234,25 @@ thread_local! {
 struct Unpacked {
     context: Option<Decompressor<'static>>,
     kept: [(Key, Vec<u8>); 2],
+    /// The first pieces of a block, still packed.
+    cut: Vec<u8>,
 }
 
 /// The number of a store, and where a block of it begins.
 type Key = (u64, usize);
 
 impl Unpacked {
-    /// A block, from memory or from what is `packed`.
-    fn block(&mut self, key: Key, what: What, packed: impl FnOnce() -> io::Result<OwnedBytes>) -> io::Result<&[u8]> {
-        if let Some(at) = self.kept.iter().position(|(known, _)| *known == key) {
+    /// A block, from memory or from what is packed, as a whole or at least as far as a piece of it.
+    fn block(&mut self, key: Key, what: What, frames: &[u8], length: usize, to: Option<&Piece>) -> io::Result<&[u8]> {
+        let wanted = to.map_or(length, |piece| piece.bytes.end);
+        let known = self.kept.iter().position(|(known, _)| *known == key);
+        if let Some(at) = known.filter(|at| self.kept[*at].1.len() >= wanted) {
             return Ok(&self.kept[at].1);
         }
-        let (known, block) = &mut self.kept[what as usize];
-        *known = Key::default();
+        // Whoever comes back for more of a block will want still more.
+        let to = to.filter(|_| known.is_none());
+        let (kept, block) = &mut self.kept[known.unwrap_or(what as usize)];
+        *kept = Key::default();
         if block.capacity() > LARGE {
             *block = Vec::new();
         }
@@ -179,23 +260,58 @@ impl Unpacked {
             Some(context) => context,
             None => self.context.insert(Decompressor::new()?),
         };
-        unpack(context, &packed()?, block)?;
-        *known = key;
+        match to.filter(|piece| cut_behind(piece, frames, &mut self.cut).is_some()) {
+            Some(piece) => unpack(context, &self.cut, piece.bytes.end, block)?,
+            None => unpack(context, frames, length, block)?,
+        }
+        *kept = key;
         Ok(block)
     }
 }
 
-/// Unpacks a block: its length, and what zstd made of it, which has the length too.
-fn unpack(context: &mut Decompressor<'_>, packed: &[u8], block: &mut Vec<u8>) -> io::Result<()> {
-    let (length, frame) = packed.split_first_chunk().ok_or_else(damaged)?;
-    let length = u32::from_le_bytes(*length) as usize;
-    if get_frame_content_size(frame).ok().flatten() != Some(length as u64) || length > LARGEST {
+/// Unpacks what zstd made of something of this length.
+fn unpack(context: &mut Decompressor<'_>, frames: &[u8], length: usize, block: &mut Vec<u8>) -> io::Result<()> {
+    if get_frame_content_size(frames).ok().flatten() != Some(length as u64) || length > LARGEST {
         return Err(damaged());
     }
     block.clear();
     block.try_reserve_exact(length).map_err(|_| damaged())?;
-    let unpacked = context.decompress_to_buffer(frame, block)?;
+    let unpacked = context.decompress_to_buffer(frames, block)?;
     if unpacked == length { Ok(()) } else { Err(damaged()) }
+}
+
+/// Makes a frame of the beginning of one, if that is as simple as those that we write. It is a row of parts, each of which says
+/// how long it is, and whether it is the last; before it stands how long all of them are, unpacked.
+fn cut_behind(piece: &Piece, frame: &[u8], cut: &mut Vec<u8>) -> Option<()> {
+    const MAGIC: [u8; 4] = MAGICNUMBER.to_le_bytes();
+    /// There is no window, and the length has four bytes.
+    const KIND: u8 = 0b1010_0000;
+    let kind = frame.strip_prefix(&MAGIC)?.first()?;
+    // Ours have no window either, unless they are huge, no dictionary and no checksum.
+    let width = [1, 2, 4, 8][usize::from(kind >> 6)];
+    let first = MAGIC.len() + 1 + width;
+    if kind & 0b0011_1111 != 0b0010_0000 {
+        return None;
+    }
+    cut.clear();
+    cut.extend(MAGIC);
+    cut.push(KIND);
+    cut.extend(u32::try_from(piece.bytes.end).ok()?.to_le_bytes());
+    let header = cut.len();
+    cut.extend_from_slice(frame.get(first..piece.packed)?);
+    let mut at = header;
+    loop {
+        let [a, b, c] = *cut.get(at..)?.first_chunk()?;
+        let said = u32::from_le_bytes([a, b, c, 0]);
+        // One byte that is repeated stands there once.
+        let length = if said & 0b110 == 0b010 { 1 } else { said as usize >> 3 };
+        let next = at + 3 + length;
+        if next == cut.len() {
+            cut[at] |= 1;
+            return Some(());
+        }
+        at = next;
+    }
 }
 
 /// Reads a number as tantivy writes it: seven bits to a byte, the lowest first; the last has its highest bit set.
@@ -219,28 +335,44 @@ fn damaged() -> io::Error {
 #[cfg(test)]
 mod tests {
     use tantivy::Directory as _;
-    use tantivy::directory::RamDirectory;
+    use tantivy::directory::{RamDirectory, WritePtr};
     use tantivy::store::{Compressor, StoreReader, StoreWriter, ZstdCompressor};
 
+    use super::super::block_writer::{BlockWriter, put_number};
     use super::*;
 
     /// A store of documents of all lengths, in blocks of about 300 bytes: enough for a table of contents in layers.
     fn store(documents: u32) -> Vec<u8> {
+        written(|out| {
+            let packing = Compressor::Zstd(ZstdCompressor { compression_level: Some(3) });
+            let mut writer = StoreWriter::new(out, packing, 300, false)?;
+            (0..documents).try_for_each(|number| writer.store_bytes(&document(number)))?;
+            writer.close()
+        })
+    }
+
+    /// The same, as we write it, in blocks of this length.
+    fn our_store(documents: u32, length: usize) -> Vec<u8> {
+        written(|out| {
+            let mut writer = BlockWriter::begin(out, length)?;
+            (0..documents).try_for_each(|number| writer.store(&document(number)))?;
+            writer.end()
+        })
+    }
+
+    fn written(write: impl FnOnce(WritePtr) -> io::Result<()>) -> Vec<u8> {
         let directory = RamDirectory::create();
-        let out = directory.open_write("store".as_ref()).expect("begun");
-        let packing = Compressor::Zstd(ZstdCompressor { compression_level: Some(3) });
-        let mut writer = StoreWriter::new(out, packing, 300, false).expect("begun");
-        for number in 0..documents {
-            writer.store_bytes(&document(number)).expect("written");
-        }
-        writer.close().expect("written");
+        write(directory.open_write("store".as_ref()).expect("begun")).expect("written");
         directory.open_read("store".as_ref()).expect("there").read_bytes().expect("read").to_vec()
     }
 
+    /// A document with one value; now and then a value that fills several blocks, and nothing at all.
     fn document(number: u32) -> Vec<u8> {
-        // Now and then one that fills several blocks, and nothing at all.
         let length = if number.is_multiple_of(97) { 5_000 } else { number % 61 };
-        (0..length).map(|at| (number.wrapping_mul(2_654_435_761) >> (at % 24)) as u8).collect()
+        let mut document = vec![0x81, 9, 0, 0, 0, BYTES];
+        put_number(&mut document, length as usize);
+        document.extend((0..length).map(|at| (number.wrapping_mul(2_654_435_761) >> (at % 24)) as u8));
+        document
     }
 
     fn opened(store: Vec<u8>) -> io::Result<Blocks> {
@@ -249,40 +381,93 @@ mod tests {
 
     #[test]
     fn documents_come_back_as_tantivy_reads_them() {
-        let bytes = store(3_000);
-        let (ours, other) = (opened(bytes.clone()).expect("opened"), opened(store(500)).expect("opened"));
-        assert!(ours.layers.len() > 2, "{}", ours.layers.len());
-        let theirs = StoreReader::open(FileSlice::from(bytes), 1).expect("opened");
-        let what = |doc: u32| if doc.is_multiple_of(3) { What::Patched } else { What::Itself };
-        // Back and forth, and in turn with another store whose blocks begin at the same places.
-        for doc in (0..3_000).rev().step_by(7).chain(0..3_000) {
-            let read = ours.document(doc, what(doc)).expect("read");
-            assert_eq!(read, theirs.get_document_bytes(doc).expect("read").as_slice(), "{doc}");
-            assert_eq!(read, document(doc));
-            if doc < 500 {
-                assert_eq!(other.document(doc, what(doc)).expect("read"), document(doc));
+        const ALL: u32 = 3_000;
+        let other = opened(store(500)).expect("opened");
+        for (bytes, layers) in [(store(ALL), 3), (our_store(ALL, 300), 3), (our_store(ALL, 100 << 10), 1)] {
+            let ours = opened(bytes.clone()).expect("opened");
+            assert!(ours.layers.len() >= layers, "{}", ours.layers.len());
+            let theirs = StoreReader::open(FileSlice::from(bytes), 1).expect("opened");
+            let what = |doc: u32| if doc.is_multiple_of(3) { What::Patched } else { What::Itself };
+            // Back and forth, here and there, and in turn with another store whose blocks begin at the same places.
+            let here_and_there = (0..ALL).map(|doc| doc.wrapping_mul(769) % ALL);
+            for doc in (0..ALL).rev().step_by(7).chain(here_and_there).chain(0..ALL) {
+                let read = ours.document(doc, what(doc)).expect("read");
+                assert_eq!(read, theirs.get_document_bytes(doc).expect("read").as_slice(), "{doc}");
+                assert_eq!(read, document(doc));
+                if doc < 500 {
+                    assert_eq!(other.document(doc, what(doc)).expect("read"), document(doc));
+                }
             }
+            assert!([ALL, u32::MAX].into_iter().all(|doc| ours.document(doc, What::Itself).is_err()));
         }
-        assert!([3_000, u32::MAX].into_iter().all(|doc| ours.document(doc, What::Itself).is_err()));
+    }
+
+    /// How much is unpacked to have a document, and of how long a block.
+    fn unpacked_for(blocks: &Blocks, doc: DocId) -> (usize, usize) {
+        let listed = blocks.find(doc.into()).expect("listed");
+        let packed = blocks.data.slice(listed.bytes).read_bytes().expect("read");
+        assert_eq!(blocks.document(doc, What::Itself).expect("read"), document(doc));
+        let length = u32::from_le_bytes(*packed.first_chunk().expect("there")) as usize;
+        (UNPACKED.with_borrow(|unpacked| unpacked.kept[0].1.len()), length)
+    }
+
+    #[test]
+    fn no_more_is_unpacked_than_comes_before() {
+        let blocks = opened(our_store(3_000, 160 << 10)).expect("opened");
+        let last = blocks.find(0).expect("listed").docs.end as DocId - 1;
+        let (first, length) = unpacked_for(&blocks, 0);
+        assert!(first < length / 3 && length > 100 << 10, "{first} of {length}");
+        // Whoever comes back has all of it.
+        assert_eq!(unpacked_for(&blocks, last / 2), (length, length));
+        // In another block, again only what is needed.
+        assert!(unpacked_for(&blocks, last + 1).0 < length / 3);
+        let (middle, _) = unpacked_for(&blocks, last / 2);
+        assert!((length / 4..length * 3 / 4).contains(&middle), "{middle} of {length}");
+        // One that is there already needs nothing.
+        assert_eq!(unpacked_for(&blocks, 1), (middle, length));
+        assert_eq!(unpacked_for(&blocks, last), (length, length));
+        // Those of tantivy are whole or nothing.
+        let (whole, length) = unpacked_for(&opened(store(100)).expect("opened"), 0);
+        assert_eq!(whole, length);
     }
 
     #[test]
     fn damage_is_an_error() {
-        let bytes = store(60);
-        for at in 0..bytes.len() {
-            for bit in [0, 3, 7] {
-                let mut damaged = bytes.clone();
-                damaged[at] ^= 1 << bit;
-                // What cannot be noticed here has a checksum of its own; nothing may panic or ask for all memory.
-                if let Ok(blocks) = opened(damaged) {
+        for bytes in [store(60), our_store(60, 300), our_store(60, 1 << 20)] {
+            for at in 0..bytes.len() {
+                for bit in [0, 3, 7] {
+                    let mut damaged = bytes.clone();
+                    damaged[at] ^= 1 << bit;
+                    // What cannot be noticed here has a checksum of its own; nothing may panic or ask for all memory.
+                    if let Ok(blocks) = opened(damaged) {
+                        (0..70).for_each(|doc| drop(blocks.document(doc, What::Itself)));
+                    }
+                }
+            }
+            for length in 0..bytes.len() {
+                if let Ok(blocks) = opened(bytes[..length].to_vec()) {
                     (0..70).for_each(|doc| drop(blocks.document(doc, What::Itself)));
                 }
             }
         }
-        for length in 0..bytes.len() {
-            if let Ok(blocks) = opened(bytes[..length].to_vec()) {
-                (0..70).for_each(|doc| drop(blocks.document(doc, What::Itself)));
-            }
+    }
+
+    #[test]
+    fn a_piece_is_cut_off_only_where_it_ends() {
+        let blocks = opened(our_store(3_000, 160 << 10)).expect("opened");
+        let packed = blocks.data.slice(blocks.find(0).expect("listed").bytes).read_bytes().expect("read");
+        let frames = &packed[4..];
+        let piece = Piece::holding(0, frames).expect("in pieces");
+        let mut cut = Vec::new();
+        for packed in 0..frames.len() {
+            let is_end = cut_behind(&Piece { packed, ..piece.clone() }, frames, &mut cut).is_some();
+            assert!(!is_end || packed >= piece.packed, "{packed}");
+        }
+        assert!(cut_behind(&piece, frames, &mut cut).is_some());
+        for at in 0..9 {
+            let mut other = frames.to_vec();
+            other[at] ^= 1 << 4;
+            drop(cut_behind(&piece, &other, &mut cut));
         }
     }
 }

@@ -3,6 +3,7 @@
 //! There is one index for each set of roots, in a folder whose name says for which roots and in which shape it was
 //! made; an index of another shape has another name, so programs of two versions never meet in one folder.
 
+mod block_writer;
 mod blocks;
 mod budget;
 mod candidates;
@@ -345,8 +346,8 @@ fn create_or_open(path: &Path, directory: SafeDirectory) -> Result<tantivy::Inde
     }
     let (schema, _) = schema::schema();
     let settings = IndexSettings {
-        docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(3) }),
-        // A text that is shown costs the unpacking of a whole block; half as large, they would take a tenth more.
+        docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(block_writer::LEVEL) }),
+        // A text that is shown costs the unpacking of half a block; half as large, they would take a tenth more.
         docstore_blocksize: 160 << 10,
         ..IndexSettings::default()
     };

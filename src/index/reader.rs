@@ -1,5 +1,6 @@
 //! An index open for reading: one commit, seen as it was when it was opened. Works on a read-only folder.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -251,10 +252,10 @@ impl Reader {
     }
 
     /// The documents of hits, and the files they were read from. Those that stand side by side are read one after the
-    /// other, so that what they are packed in is unpacked once.
+    /// other, the last first, so that what they are packed in is unpacked once and as far as needed.
     pub fn fetch_all(&self, hits: &[Found]) -> Result<Vec<(FileKey, Document)>> {
         let mut order: Vec<usize> = (0..hits.len()).collect();
-        order.sort_unstable_by_key(|at| hits[*at].address);
+        order.sort_unstable_by_key(|at| Reverse(hits[*at].address));
         let mut fetched = Vec::with_capacity(hits.len());
         for at in order {
             fetched.push((at, self.fetch(&hits[at])?));

@@ -10,7 +10,7 @@ use tantivy::directory::Directory as _;
 use tantivy::schema::{Field, Schema};
 use tantivy::{DocAddress, DocId, SegmentOrdinal, SegmentReader, Term};
 
-use super::blocks::{Blocks, What, number};
+use super::blocks::{BYTES, Blocks, What, number};
 use super::card::Card;
 use super::checkpoint::{Checkpoint, FileKey};
 use super::mark::met;
@@ -200,9 +200,6 @@ pub(super) struct Stored {
     bytes: Vec<u8>,
     values: Vec<(Field, Range<usize>)>,
 }
-
-/// How tantivy marks bytes among the values of an entry; nothing else is stored.
-const BYTES: u8 = 4;
 
 impl Stored {
     /// Takes an entry apart: how many values, then of each the field, the type, the length and the bytes.
