@@ -26,6 +26,8 @@ pub(super) const ZSTD: u8 = 4;
 pub(super) const BYTES: u8 = 4;
 /// With this begins what zstd passes over. It could hold anything; with us, where the pieces of a block end.
 pub(super) const PASSED_OVER: [u8; 4] = 0x184D_2A55_u32.to_le_bytes();
+/// Memory for blocks is taken in multiples of this.
+const ROUND: usize = 256 << 10;
 /// The memory of a larger block is given back.
 const LARGE: usize = 4 << 20;
 /// No block is larger than this: it ends with the text that makes it longer than a few hundred kilobytes.
@@ -275,7 +277,8 @@ fn unpack(context: &mut Decompressor<'_>, frames: &[u8], length: usize, block: &
         return Err(damaged());
     }
     block.clear();
-    block.try_reserve_exact(length).map_err(|_| damaged())?;
+    // Blocks are of about the same length: taken a little larger, the memory does for the next ones too.
+    block.try_reserve_exact(length.next_multiple_of(ROUND)).map_err(|_| damaged())?;
     let unpacked = context.decompress_to_buffer(frames, block)?;
     if unpacked == length { Ok(()) } else { Err(damaged()) }
 }

@@ -22,13 +22,17 @@ const LEAST_BEGINNING: usize = 4;
 /// The shortest word that is looked for inside of identifiers, and the shortest of two that were written as one.
 const LEAST_INSIDE: usize = 5;
 const LEAST_PART: usize = 2;
-/// How many identifiers of a segment are looked through for one.
+/// How many words are looked for inside of identifiers.
+const INSIDE_CAP: usize = 16;
+/// How many identifiers of a segment are looked through for them.
 const LOOKED_THROUGH: usize = 200_000;
 /// The character behind the mark of whole identifiers.
 const AFTER_WHOLES: char = '>';
 /// The lengths to which people shorten hashes, and the length of a whole one at most.
 const SHORT_HASH: usize = 7;
 const LONG_HASH: usize = 64;
+/// A slip of a word in more than so many times as many documents is likelier than the beginning of one.
+const COMMONER: u64 = 1000;
 /// How much another form of a word counts.
 const OTHER_FORM: f32 = 0.5;
 /// In a longer query, each word says less.
@@ -137,13 +141,16 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes an unknown word at the end of a query for the beginning of one, rather than for a slip.
+    /// Takes an unknown word at the end of a query for the beginning of one, rather than for a slip, unless that would be a
+    /// word that hardly anything holds.
     fn complete(&self, last: &Chunk, found: &mut Corrections) -> tantivy::Result<()> {
         let [word] = last.terms.as_slice() else { return Ok(()) };
         let Some(meant) = found.meant.get_mut(word).filter(|_| word.chars().all(char::is_alphabetic)) else {
             return Ok(());
         };
-        let slips = std::mem::replace(meant, self.completions(word)?);
+        let most = meant.iter().map(|slip| slip.documents).max().unwrap_or_default();
+        let longer = self.completions(word)?.into_iter().filter(|longer| longer.documents >= most / COMMONER);
+        let slips = std::mem::replace(meant, longer.collect());
         let is_new = |slip: &Meant| !meant.iter().any(|one| one.term == slip.term);
         let slips: Vec<Meant> = slips.into_iter().filter(is_new).collect();
         meant.extend(slips);
@@ -183,27 +190,31 @@ impl Reader {
     }
 
     /// Looks for identifiers that have a word somewhere inside: `kitprovider`. They have to be looked through one by one, so
-    /// this is the last resort, and no more than so many of each segment are.
+    /// this is the last resort, no more than so many of each segment are, and once for all words.
     fn find_inside(&self, chunks: &[Chunk], found: &mut Corrections) -> tantivy::Result<()> {
-        for word in chunks.iter().filter(|chunk| !chunk.quoted).flat_map(|chunk| &chunk.terms) {
-            if word.len() < LEAST_INSIDE {
-                continue;
-            }
-            let finder = memmem::Finder::new(word);
-            let holding = |reader: &SegmentReader| -> tantivy::Result<Vec<(String, u64)>> {
-                let index = reader.inverted_index(self.fields.body)?;
-                let wholes = index.terms().range().ge(WHOLE_MARK.to_string()).lt(AFTER_WHOLES.to_string());
-                let (mut stream, mut left, mut holding) = (wholes.into_stream()?, LOOKED_THROUGH, Vec::new());
-                while stream.advance() && left > 0 {
-                    left -= 1;
-                    if finder.find(stream.key()).is_some() {
-                        let term = String::from_utf8_lossy(stream.key()).into_owned();
-                        holding.push((term, u64::from(stream.value().doc_freq)));
-                    }
+        let words = chunks.iter().filter(|chunk| !chunk.quoted).flat_map(|chunk| &chunk.terms);
+        let long = words.filter(|word| word.chars().count() >= LEAST_INSIDE);
+        let finders: Vec<_> = long.take(INSIDE_CAP).map(|word| (word, memmem::Finder::new(word))).collect();
+        if finders.is_empty() {
+            return Ok(());
+        }
+        let holding = |reader: &SegmentReader| -> tantivy::Result<Vec<(String, u64)>> {
+            let index = reader.inverted_index(self.fields.body)?;
+            let wholes = index.terms().range().ge(WHOLE_MARK.to_string()).lt(AFTER_WHOLES.to_string());
+            let (mut stream, mut left, mut holding) = (wholes.into_stream()?, LOOKED_THROUGH, Vec::new());
+            while stream.advance() && left > 0 {
+                left -= 1;
+                if finders.iter().any(|(_, finder)| finder.find(stream.key()).is_some()) {
+                    let term = String::from_utf8_lossy(stream.key()).into_owned();
+                    holding.push((term, u64::from(stream.value().doc_freq)));
                 }
-                Ok(holding)
-            };
-            let meant = self.most_common(self.in_all_segments(holding)?, MEANT);
+            }
+            Ok(holding)
+        };
+        let holding = self.in_all_segments(holding)?;
+        for (word, _) in finders {
+            let with_it = holding.iter().filter(|(term, _)| term.contains(word.as_str()));
+            let meant = self.most_common(with_it.map(|(term, count)| (term.clone(), *count)).collect(), MEANT);
             if !meant.is_empty() {
                 found.meant.insert(word.clone(), meant);
             }

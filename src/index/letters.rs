@@ -6,7 +6,7 @@ use regex::{Regex, RegexBuilder};
 use super::find::Factors;
 use super::gather::{ByPrint, Found};
 use super::reader::Reader;
-use crate::query::Query;
+use crate::query::{Query, Shape};
 
 /// How many texts are read.
 const READ_CAP: usize = 64;
@@ -25,15 +25,17 @@ impl Reader {
         read.sort_unstable_by_key(|hit| hit.address);
         let holds = |hit: &&mut Found| self.fetch(hit).is_ok_and(|(_, document)| typed.is_match(&document.text));
         let held: Vec<bool> = read.par_iter().map(holds).collect();
-        let mut raised = Vec::new();
+        let best = factors.values().map(|found| found.words).fold(0.0, f32::max);
         for (hit, _) in read.into_iter().zip(held).filter(|(_, held)| *held) {
-            hit.score *= AS_TYPED;
-            raised.push(hit.group);
-        }
-        for group in raised {
-            if let Some(found) = factors.get_mut(&group) {
-                found.verbatim *= AS_TYPED;
+            let Some(found) = factors.get_mut(&hit.group) else { continue };
+            let before = (found.words * found.verbatim).max(f32::MIN_POSITIVE);
+            found.verbatim *= AS_TYPED;
+            // More than an identifier hardly ever stands there by chance: what has the words more often, but not so, comes
+            // behind. A path stands in many a listing.
+            if query.shape != Shape::Path && query.chunks.len() > 1 {
+                found.words = (found.words + 2.0 * best) / 3.0;
             }
+            hit.score *= found.words * found.verbatim / before;
         }
     }
 }

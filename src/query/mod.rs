@@ -181,7 +181,8 @@ impl Query {
     fn checked(self) -> Result<Self> {
         if self.chunks.is_empty() && self.needs.is_empty() && self.conditions.is_empty() {
             let hint = "give at least one word or number to look for";
-            return Err(Error::new(ErrorKind::Usage, "the query holds nothing to look for").hint(hint));
+            let error = Error::new(ErrorKind::Usage, "the query holds nothing to look for").hint(hint);
+            return Err(if self.text.is_empty() { error } else { error.about(&self.text, 0..self.text.len()) });
         }
         Ok(self)
     }

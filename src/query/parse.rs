@@ -76,7 +76,7 @@ pub(super) fn parse(text: &str, around: &Surroundings) -> Result<Parsed> {
     if parsed.chunks.is_empty() && parsed.needs.is_empty() && parsed.conditions.is_empty() && !parsed.without.is_empty()
     {
         let what = "the query only says what must not be found";
-        return Err(Error::new(ErrorKind::Usage, what).hint("add a word to look for, or quote it: \"-x\""));
+        return Err(caret(text, &(0..text.len()), what, Some("add a word to look for, or quote it: \"-x\"")));
     }
     Ok(parsed)
 }
@@ -493,7 +493,7 @@ mod tests {
         for (text, shown) in [
             ("x role:robot y", "error: there is no role \"robot\": role:robot"),
             ("日本 since:soon", "error: cannot read \"soon\" as a date: since:soon"),
-            ("-github", "error: the query only says what must not be found"),
+            ("-github", "error: the query only says what must not be found: -github"),
         ] {
             assert_eq!(show(text), shown, "{text}");
         }

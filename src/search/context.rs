@@ -51,8 +51,8 @@ pub(super) fn around(
     let (mut earlier, mut later) = if is_seen_from_outside(hit) {
         (beside(hit, behind.iter().rev(), before), beside(hit, ahead.iter(), after))
     } else {
-        let earlier = chain_back(reader, hit, &near, before)?;
-        let later = chain_on(hit, &earlier, &near, after);
+        let mut earlier = chain_back(reader, hit, &near, before)?;
+        let later = chain_on(hit, &mut earlier, &near, after);
         (earlier, later)
     };
     earlier.entries.reverse();
@@ -70,7 +70,7 @@ fn is_seen_from_outside(document: &Document) -> bool {
 }
 
 fn beside<'d>(hit: &Document, near: impl Iterator<Item = &'d Document>, wanted: usize) -> Turns {
-    let mut turns = Turns::new(wanted);
+    let mut turns = Turns::around(hit, wanted);
     let same = near.filter(|one| is_seen_from_outside(one) && one.agent == hit.agent && one.part == 0);
     for document in same.filter(|one| one.uuid != hit.uuid) {
         if !turns.take(document.clone()) {
@@ -82,10 +82,9 @@ fn beside<'d>(hit: &Document, near: impl Iterator<Item = &'d Document>, wanted: 
 
 /// Follows the parents of a message.
 fn chain_back(reader: &Reader, hit: &Document, near: &[&Document], wanted: usize) -> Result<Turns> {
-    let mut turns = Turns::new(wanted);
-    let mut seen: HashSet<String> = hit.uuid.iter().cloned().collect();
+    let mut turns = Turns::around(hit, wanted);
     let mut parent = hit.parent.clone();
-    while let Some(uuid) = parent.take().filter(|uuid| seen.insert(uuid.clone())) {
+    while let Some(uuid) = parent.take().filter(|uuid| turns.seen.insert(uuid.clone())) {
         let known = near.iter().find(|one| one.uuid.as_deref() == Some(&uuid) && one.part == 0).copied().cloned();
         let Some(document) = known.or(reader.by_uuid(&uuid, &hit.session)?) else { break };
         parent.clone_from(&document.parent);
@@ -97,10 +96,9 @@ fn chain_back(reader: &Reader, hit: &Document, near: &[&Document], wanted: usize
 }
 
 /// Follows the children of a message; where there are several, the last one is where the conversation went on.
-fn chain_on(hit: &Document, earlier: &Turns, near: &[&Document], wanted: usize) -> Turns {
-    let mut turns = Turns::new(wanted);
-    let known = earlier.entries.iter().map(|entry| &entry.document).chain([hit]);
-    let mut seen: HashSet<String> = known.filter_map(|one| one.uuid.clone()).collect();
+fn chain_on(hit: &Document, earlier: &mut Turns, near: &[&Document], wanted: usize) -> Turns {
+    let mut turns = Turns::around(hit, wanted);
+    turns.seen.extend(earlier.seen.iter().cloned());
     let child_of = |uuid: &str, seen: &HashSet<String>| {
         let children = near.iter().copied().filter(|one| one.parent.as_deref() == Some(uuid) && one.agent == hit.agent);
         let fresh = children.filter(|one| one.part == 0 && one.uuid.as_ref().is_some_and(|id| !seen.contains(id)));
@@ -109,17 +107,18 @@ fn chain_on(hit: &Document, earlier: &Turns, near: &[&Document], wanted: usize) 
         let (results, others): (Vec<&Document>, Vec<&Document>) = fresh.partition(|one| one.kind == Kind::ToolResult);
         others.last().or(results.last()).copied()
     };
-    let mut current = hit.uuid.as_deref().and_then(|uuid| child_of(uuid, &seen));
+    let mut current = hit.uuid.as_deref().and_then(|uuid| child_of(uuid, &turns.seen));
     if current.is_none() && hit.kind == Kind::ToolResult {
-        current = hit.parent.as_deref().and_then(|call| child_of(call, &seen));
+        current = hit.parent.as_deref().and_then(|call| child_of(call, &turns.seen));
     }
     while let Some(document) = current {
         let uuid = document.uuid.clone().unwrap_or_default();
-        if !turns.take(document.clone()) {
+        // The result of a call that came before the hit belongs to that.
+        if !earlier.pair(document) && !turns.take(document.clone()) {
             break;
         }
-        seen.insert(uuid.clone());
-        current = child_of(&uuid, &seen);
+        turns.seen.insert(uuid.clone());
+        current = child_of(&uuid, &turns.seen);
     }
     turns
 }
@@ -128,6 +127,10 @@ fn chain_on(hit: &Document, earlier: &Turns, near: &[&Document], wanted: usize) 
 struct Turns {
     entries: Vec<Entry>,
     wanted: usize,
+    /// Whether what Claude Code itself put in is wanted too.
+    with_meta: bool,
+    /// The ids of what was met.
+    seen: HashSet<String>,
 }
 
 struct Entry {
@@ -136,27 +139,37 @@ struct Entry {
 }
 
 impl Turns {
-    fn new(wanted: usize) -> Self {
-        Self { entries: Vec::new(), wanted }
+    /// None yet, near a hit. Reminders and the like are only of interest to whoever looks for them.
+    fn around(hit: &Document, wanted: usize) -> Self {
+        let seen = hit.uuid.iter().cloned().collect();
+        Self { entries: Vec::new(), wanted, with_meta: hit.role == Role::Meta, seen }
     }
 
     /// Takes the next message, earlier or later than those before; says whether there was room for it.
     fn take(&mut self, document: Document) -> bool {
-        for entry in &mut self.entries {
-            if answers(&document, &entry.document) {
-                entry.result = Some(document.text);
-                return true;
-            }
-            if answers(&entry.document, &document) {
-                entry.put_behind(document);
-                return true;
-            }
+        if self.pair(&document) || document.role == Role::Meta && !self.with_meta {
+            return true;
         }
         let has_room = self.entries.len() < self.wanted;
         if has_room {
             self.entries.push(Entry { document, result: None });
         }
         has_room
+    }
+
+    /// Puts a result beside its call, or a call before its result, if that is there.
+    fn pair(&mut self, document: &Document) -> bool {
+        for entry in &mut self.entries {
+            if answers(document, &entry.document) {
+                entry.result = Some(document.text.clone());
+                return true;
+            }
+            if answers(&entry.document, document) {
+                entry.put_behind(document.clone());
+                return true;
+            }
+        }
+        false
     }
 
     /// Puts beside calls and results what belongs to them and stands near, though not on the way.

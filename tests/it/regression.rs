@@ -682,3 +682,38 @@ fn changes_of_a_named_file_come_first() {
         assert_eq!(env.hits_with(&[query])[0]["session_id"], session(expected), "{query}");
     }
 }
+
+/// An unknown last word was taken for the beginning of a word that stood in one text, when a slip of one in thousands is
+/// likelier.
+#[test]
+fn a_slip_of_a_common_word_is_no_beginning_of_a_rare_one() {
+    let env = Env::new();
+    let say = |number: u32, texts: &[String]| {
+        let id = session(number);
+        let lines = texts.iter().zip(number * 10_000..).map(|(text, line)| user_line(&id, line, text));
+        env.write(format!("-home-u-x/{id}.jsonl"), lines.collect::<String>());
+    };
+    say(1, &(0..2_500).map(|number| format!("please write it {number}")).collect::<Vec<_>>());
+    say(2, &["it pushes what others write".to_string()]);
+    say(3, &["it pushes what the witel has".to_string()]);
+    env.index();
+    assert_eq!(env.hits_with(&["pushes wite"])[0]["session_id"], session(2));
+    assert_eq!(env.hits_with(&["pushes witel"])[0]["session_id"], session(3));
+}
+
+/// A line of code lost against a short text that has its words more often.
+#[test]
+fn code_as_it_was_typed_comes_first() {
+    let env = Env::new();
+    let code = "case load(path) do {:ok, data} -> parse(data) {:error, _} = error -> error end ";
+    for (number, text) in (1..).zip([
+        format!("{code}{}", "and then it goes on with something else entirely, line after line. ".repeat(60)),
+        "error, error, error: an error of the error".to_string(),
+        "error: _ error error".to_string(),
+    ]) {
+        let id = session(number);
+        env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, number, &text));
+    }
+    env.index();
+    assert_eq!(env.hits_with(&["{:error, _} = error -> error"])[0]["session_id"], session(1));
+}

@@ -404,6 +404,58 @@ fn context_goes_on_behind_calls_that_were_made_at_once() {
     }
 }
 
+/// The same, with results that follow one another in the order in which they came.
+#[test]
+fn context_shows_a_call_once_whenever_its_result_came() {
+    let env = Env::new();
+    let said = |number, parent, message| {
+        let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
+        Said { session: A, number, parent, at, cwd, branch, agent: None, message }.line()
+    };
+    let lines = [
+        said(1, 0, person("count the herons")),
+        said(2, 1, call("Bash", "t1", json!({"command": "count first"}))),
+        said(3, 2, call("Bash", "t2", json!({"command": "count second"}))),
+        said(4, 3, result("t2", "twenty", false)),
+        said(5, 4, result("t1", "seventeen", false)),
+        said(6, 5, claude("claude-opus-4", "altogether a flock")),
+    ];
+    env.write(format!("-p/{A}.jsonl"), lines.concat());
+    env.index();
+    for (query, expected) in [
+        ("\"count second\"", (vec![1, 2], vec![4, 6])),
+        ("\"count first\"", (vec![1], vec![3, 5, 6])),
+        ("flock", (vec![1, 3, 2], vec![])),
+    ] {
+        assert_eq!(near(&env, &["-C", "3", query]), expected, "{query}");
+    }
+    let ran = env.run(&["search", "--no-refresh", "--json", "-C", "3", "\"count second\""]);
+    assert_eq!(json_of(&ran)[0]["before"][1]["result"], "seventeen");
+}
+
+/// Reminders and the output of hooks take no place of what was said, unless they are what was looked for.
+#[test]
+fn context_is_what_was_said() {
+    let env = Env::new();
+    let said = |number, parent, message, is_meta: bool| {
+        let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
+        let line = Said { session: A, number, parent, at, cwd, branch, agent: None, message }.line();
+        let mut line: Value = serde_json::from_str(&line).expect("a line");
+        line["isMeta"] = json!(is_meta);
+        format!("{line}\n")
+    };
+    let lines = [
+        said(1, 0, person("a heron"), false),
+        said(2, 1, person("mind the reeds"), true),
+        said(3, 2, claude("claude-opus-4", "a bittern"), false),
+    ];
+    env.write(format!("-p/{A}.jsonl"), lines.concat());
+    env.index();
+    assert_eq!(near(&env, &["-C", "1", "bittern"]), (vec![1], vec![]));
+    assert_eq!(near(&env, &["-C", "1", "heron"]), (vec![], vec![3]));
+    assert_eq!(near(&env, &["-C", "1", "--role", "meta", "reeds"]), (vec![1], vec![3]));
+}
+
 /// What subagents say stands in their parent's file without a parent of its own, often between that of others.
 #[test]
 fn context_of_what_a_subagent_reported() {
