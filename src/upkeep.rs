@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::discover::{Root, Scan, SourceKind};
 use crate::document::Kind;
 use crate::error::{Error, ErrorKind, Problem, Result};
-use crate::index::{Checkpoint, FileKey, Reader, RunSize, Size, Store};
+use crate::index::{Checkpoint, FileKey, Locked, Reader, RunSize, Size, Store};
 use crate::lines::Transcript;
 use crate::update::{Lag, lag, obstacles};
 
@@ -174,6 +174,10 @@ pub fn gone(reader: &Reader) -> Result<Removed> {
 /// Takes everything out of the index whose file is gone.
 pub fn prune(store: &Store, wait: Duration) -> Result<Removed> {
     let locked = store.lock(wait)?;
+    prune_locked(store, &locked).inspect_err(|_| locked.tidy())
+}
+
+fn prune_locked(store: &Store, locked: &Locked<'_>) -> Result<Removed> {
     let Some(reader) = store.read()? else { return Ok(Removed::default()) };
     let removed = gone(&reader)?;
     if removed.files.is_empty() {
@@ -227,6 +231,10 @@ pub fn session_files(reader: &Reader, prefix: &str) -> Result<(String, Removed)>
 /// Takes a session out of the index, also out of the files of the index, and keeps it out.
 pub fn forget(store: &Store, session: &str, wait: Duration) -> Result<Removed> {
     let locked = store.lock(wait)?;
+    forget_locked(store, &locked, session).inspect_err(|_| locked.tidy())
+}
+
+fn forget_locked(store: &Store, locked: &Locked<'_>, session: &str) -> Result<Removed> {
     let reader = store.read()?.ok_or_else(|| Error::new(ErrorKind::Unusable, "there is no index yet"))?;
     let (_, removed) = session_files(&reader, session)?;
     let writer = locked.write(RunSize::Small)?;

@@ -27,6 +27,9 @@ pub struct Place {
     pub line: u64,
 }
 
+/// Subagents, each with the session it belongs to.
+pub type Agents<'s> = HashSet<(&'s str, &'s str)>;
+
 /// Folds the lines of one file into documents.
 #[derive(Debug)]
 pub struct Builder<'s> {
@@ -36,7 +39,7 @@ pub struct Builder<'s> {
     /// What is known so far; kept between runs.
     pub state: FileState,
     /// Subagents that have a transcript of their own.
-    agents: Option<&'s HashSet<&'s str>>,
+    agents: Option<&'s Agents<'s>>,
     /// Sessions the user wants nothing of.
     forgotten: Option<&'s HashSet<String>>,
     out: Vec<Document>,
@@ -54,7 +57,7 @@ impl<'s> Builder<'s> {
     /// Tells which subagents have a transcript of their own, so that what their parent saw of them is left out,
     /// and which sessions are to be left out of the prompt history.
     #[must_use]
-    pub fn knowing(mut self, agents: &'s HashSet<&'s str>, forgotten: &'s HashSet<String>) -> Self {
+    pub fn knowing(mut self, agents: &'s Agents<'s>, forgotten: &'s HashSet<String>) -> Self {
         self.agents = Some(agents);
         self.forgotten = Some(forgotten);
         self
@@ -331,7 +334,11 @@ impl<'s> Builder<'s> {
         mut inner: Event<'e>,
     ) {
         let Some(agent) = agent.or(inner.agent.take()) else { return };
-        if self.agents.is_some_and(|agents| agents.contains(agent.as_ref())) {
+        // Ids are short, so that those of two sessions may be the same; older files do not say whose they are by their place.
+        let has_own = |agents: &Agents<'_>| {
+            agents.contains(&(self.session().as_str(), agent.as_ref())) || agents.contains(&("", agent.as_ref()))
+        };
+        if self.agents.is_some_and(has_own) {
             return;
         }
         inner.sidechain = true;

@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::event::Trace;
 
-pub use build::{Builder, Place};
+pub use build::{Agents, Builder, Place};
 pub use shell::{Deed, Touch, is_shell, touched};
 pub use tally::{PAUSE, Tally};
 pub use words::normal_path;

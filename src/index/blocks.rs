@@ -467,10 +467,9 @@ mod tests {
             assert!(!is_end || packed >= piece.packed, "{packed}");
         }
         assert!(cut_behind(&piece, frames, &mut cut).is_some());
-        for at in 0..9 {
-            let mut other = frames.to_vec();
-            other[at] ^= 1 << 4;
-            drop(cut_behind(&piece, &other, &mut cut));
-        }
+        // One with a checksum is not as simple as ours.
+        let mut other = frames.to_vec();
+        other[4] |= 1 << 2;
+        assert!(cut_behind(&piece, &other, &mut cut).is_none());
     }
 }

@@ -14,7 +14,7 @@ use tantivy::query::EnableScoring;
 use super::candidates::{Aim, Candidates};
 use super::checkpoint::FileKey;
 use super::correct::Corrections;
-use super::gather::{ByPrint, Details, Found, Gather, Prints, Wanted, fold};
+use super::gather::{ByPrint, Details, Found, Gather, Prints, Told, Wanted, fold};
 use super::reader::Reader;
 use super::rescore::prior_for;
 use super::schema::{from_class, session_key};
@@ -131,10 +131,12 @@ impl Ranked {
         (self.hits, self.in_order) = (hits, in_order);
     }
 
-    /// Keeps only some of the hits.
+    /// Keeps only those hits that a look at their texts has confirmed.
     pub fn retain(&mut self, keep: impl FnMut(&Found) -> bool) {
         self.order_all();
         self.hits.retain(keep);
+        let told = Told::by(&self.hits);
+        self.hits.retain(|hit| !told.tells(hit));
         self.in_order = self.hits.len();
         self.sessions = self.hits.iter().map(|hit| hit.session).collect::<Prints>().len();
     }
@@ -154,7 +156,7 @@ impl Reader {
                 matches = self.matches(aim, u64::MAX)?;
             }
             let details = Details::of(self)?;
-            let (mut hits, equals) = fold(matches, &details);
+            let (mut hits, equals) = fold(matches, &details, query.has_patterns());
             let look_up = |hit: &mut Found| hit.time = details.time(hit.address);
             if sort != Sort::Relevance {
                 hits.iter_mut().for_each(look_up);

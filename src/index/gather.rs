@@ -207,10 +207,14 @@ impl<'r> Details<'r> {
 }
 
 /// Folds matches into hits: one for each group, none for an echo of another.
-/// What only the prompt history has is a hit where nothing else of its session comes near it: the transcript tells it
-/// better, with what was pasted.
+/// What only the prompt history has is a hit where it is not [`Told`]; with `all_history` in any case, as long as nobody knows
+/// which of the others are hits.
 /// Copies come back apart, by group.
-pub(super) fn fold(mut matches: Vec<Found>, details: &Details<'_>) -> (Vec<Found>, ByPrint<Vec<Found>>) {
+pub(super) fn fold(
+    mut matches: Vec<Found>,
+    details: &Details<'_>,
+    all_history: bool,
+) -> (Vec<Found>, ByPrint<Vec<Found>>) {
     let mut equals: ByPrint<Vec<Found>> = ByPrint::default();
     let mut seen = Seen::with_room_for(matches.len());
     let mut spoken = Prints::default();
@@ -252,21 +256,41 @@ pub(super) fn fold(mut matches: Vec<Found>, details: &Details<'_>) -> (Vec<Found
     });
     // The first of several echoes speaks for the others.
     echoes.sort_unstable_by_key(|(time, echo)| (*time, echo.group));
-    let from_history = |echo: &Found| from_class(echo.class).1 == Kind::History;
-    let mut told: ByPrint<Score> = ByPrint::default();
-    if echoes.iter().any(|(_, echo)| from_history(echo)) {
-        for found in &matches {
-            let best = told.entry(found.session).or_default();
-            *best = best.max(found.score);
-        }
-    }
-    let is_told = |echo: &Found| told.get(&echo.session).is_some_and(|best| *best >= echo.score * NEAR);
+    let told = Told::by(if echoes.iter().any(|(_, echo)| is_history(echo)) { &matches } else { &[] });
     for (_, echo) in echoes {
-        if !(from_history(&echo) && is_told(&echo)) && spoken.insert(details.twin(&echo)) {
+        let is_hit = match (is_history(&echo), all_history) {
+            (true, true) => !spoken.contains(&details.twin(&echo)),
+            (true, false) => !told.tells(&echo) && spoken.insert(details.twin(&echo)),
+            (false, _) => spoken.insert(details.twin(&echo)),
+        };
+        if is_hit {
             matches.push(echo);
         }
     }
     (matches, equals)
+}
+
+/// Which prompts of the history their sessions tell better, with what was pasted: something else of the session comes near
+/// them.
+pub(super) struct Told(ByPrint<Score>);
+
+impl Told {
+    pub(super) fn by(hits: &[Found]) -> Self {
+        let mut best: ByPrint<Score> = ByPrint::default();
+        for found in hits.iter().filter(|found| !is_history(found)) {
+            let best = best.entry(found.session).or_default();
+            *best = best.max(found.score);
+        }
+        Self(best)
+    }
+
+    pub(super) fn tells(&self, found: &Found) -> bool {
+        is_history(found) && self.0.get(&found.session).is_some_and(|best| *best >= found.score * NEAR)
+    }
+}
+
+fn is_history(found: &Found) -> bool {
+    from_class(found.class).1 == Kind::History
 }
 
 /// Where groups were seen first: a table of places, a tenth of the size of a map that holds the matches themselves.

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tantivy::indexer::{NoMergePolicy, UserOperation};
+use tantivy::query::{BooleanQuery, Occur};
 use tantivy::{IndexWriter, Term};
 
 use super::budget::{Budget, Permit};
@@ -22,6 +23,7 @@ use super::mark;
 use super::memory;
 use super::merge::{self, Tiers};
 use super::patch::Past;
+use super::reader::exact;
 use super::schema::{self, FORMAT_VERSION, Fields, PARSER_VERSION};
 use super::segment::SegmentBuilder;
 use super::{create_or_open, damage, tantivy_error};
@@ -52,6 +54,9 @@ pub(super) struct Header {
     pub(super) program: String,
     /// Whether the run that made it ended well.
     pub(super) clean: bool,
+    /// Whether something was taken out that is still in the files, and must not be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) erasing: bool,
 }
 
 impl Header {
@@ -62,6 +67,7 @@ impl Header {
             parser: PARSER_VERSION,
             program: env!("CARGO_PKG_VERSION").to_string(),
             clean,
+            erasing: false,
         }
     }
 }
@@ -86,6 +92,8 @@ pub struct Writer {
     path: PathBuf,
     trouble: Trouble,
     size: RunSize,
+    /// Whether what was taken out must not be in the files any more when this is at its end.
+    erasing: bool,
     /// Text added since memory was last given back, in bytes.
     added: AtomicUsize,
     /// Of a whole run: segments that are being gathered and nobody is adding to just now.
@@ -116,7 +124,7 @@ impl Writer {
         let index = create_or_open(path, directory)?;
         let metas = index.load_metas().map_err(|error| damage(path, &error))?;
         let header: Option<Header> = metas.payload.as_deref().and_then(|payload| serde_json::from_str(payload).ok());
-        if mark::is_there(path) || header.is_some_and(|header| !header.clean) {
+        if mark::is_there(path) || header.as_ref().is_some_and(|header| !header.clean) {
             super::check_sums(path, &index)?;
             mark::remove(path)?;
         }
@@ -158,6 +166,7 @@ impl Writer {
             path: path.to_path_buf(),
             trouble,
             size,
+            erasing: header.is_some_and(|header| header.erasing),
             added: AtomicUsize::new(0),
             idle: Mutex::default(),
             waiting: Mutex::default(),
@@ -314,9 +323,17 @@ impl Writer {
         self.delete_documents(Term::from_field_text(self.fields.session, session))
     }
 
-    /// Drops what a parent saw of a subagent, now that its own transcript is there.
-    pub fn forget_seen_of(&self, agent: &str) -> Result<()> {
-        self.delete_documents(Term::from_field_text(self.fields.via, agent))
+    /// Drops what a parent saw of a subagent, now that its own transcript is there. If nobody knows whose it is, what
+    /// anybody saw.
+    pub fn forget_seen_of(&self, session: &str, agent: &str) -> Result<()> {
+        let of_agent = Term::from_field_text(self.fields.via, agent);
+        if session.is_empty() {
+            return self.delete_documents(of_agent);
+        }
+        let of_session = Term::from_field_text(self.fields.session, session);
+        let both = [of_agent, of_session].map(|term| (Occur::Must, exact(term)));
+        let both = Box::new(BooleanQuery::new(both.into()));
+        self.writer.0.delete_query(both).map(|_| ()).map_err(|error| self.error(&error))
     }
 
     /// Drops documents that were added before. In a whole run there is nothing to drop, and no telling what was before.
@@ -337,7 +354,8 @@ impl Writer {
     pub fn commit(&mut self, clean: bool) -> Result<()> {
         self.write_waiting(true)?;
         self.take_up_all()?;
-        let payload = serde_json::to_string(&Header::new(clean)).unwrap_or_default();
+        let header = Header { erasing: self.erasing, ..Header::new(clean && !self.erasing) };
+        let payload = serde_json::to_string(&header).unwrap_or_default();
         let committed = self.writer.0.prepare_commit().and_then(|mut prepared| {
             prepared.set_payload(&payload);
             prepared.commit()
@@ -345,8 +363,18 @@ impl Writer {
         committed.map(|_| ()).map_err(|error| self.error(&error))
     }
 
+    /// Commits for the last time, and does what is left to do: also what a predecessor had to leave that was to erase
+    /// something.
+    pub fn end(mut self) -> Result<()> {
+        if self.erasing {
+            return self.commit_and_squeeze();
+        }
+        self.commit(true)?;
+        self.finish()
+    }
+
     /// Merges what a large run has made, and waits for merges to end. Everything is committed already.
-    pub fn finish(mut self) -> Result<()> {
+    fn finish(mut self) -> Result<()> {
         if self.size != RunSize::Small {
             memory::give_back();
             let segments = self.writer.0.index().searchable_segment_metas().map_err(|error| self.error(&error))?;
@@ -365,16 +393,20 @@ impl Writer {
             .map_err(|error| Error::new(ErrorKind::Other, "merging failed").because(error))
     }
 
-    /// Commits, and merges all segments into one, so that nothing deleted is left in any file.
+    /// Commits, and merges all segments into one, so that nothing deleted is left in any file. If that fails halfway, the
+    /// next run does it.
     pub fn commit_and_squeeze(mut self) -> Result<()> {
         // A merge of tantivy's own choice would take segments away from under ours.
         self.writer.0.set_merge_policy(Box::new(NoMergePolicy));
-        self.commit(true)?;
+        self.erasing = true;
+        self.commit(false)?;
         let ids = self.writer.0.index().searchable_segment_ids().map_err(|error| self.error(&error))?;
         if !ids.is_empty() {
             self.writer.0.merge(&ids).wait().map_err(|error| self.error(&error))?;
         }
         self.writer.0.garbage_collect_files().wait().map_err(|error| self.error(&error))?;
+        self.erasing = false;
+        self.commit(true)?;
         self.finish()
     }
 

@@ -198,6 +198,11 @@ impl Query {
         !self.chunks.is_empty() || !self.needs.is_empty()
     }
 
+    /// Whether only the texts themselves tell what matches.
+    pub fn has_patterns(&self) -> bool {
+        self.patterns().next().is_some() || self.unwanted_patterns().next().is_some()
+    }
+
     /// The patterns whose matches must be there.
     pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
         self.needs.iter().filter_map(Node::pattern)

@@ -22,7 +22,7 @@ const OPERANDS_CAP: usize = 4;
 /// Keeps the hits that match the patterns of a query, letter by letter. Says whether some could not be read in time;
 /// those are left out.
 pub(super) fn keep_matching(reader: &Reader, query: &Query, ranked: &mut Ranked) -> Result<bool> {
-    if query.patterns().next().is_none() && query.unwanted_patterns().next().is_none() {
+    if !query.has_patterns() {
         return Ok(false);
     }
     let deadline = Instant::now() + READ_TIME;

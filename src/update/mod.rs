@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use crate::discover::{Root, Scan, SourceKind, discover, discover_around};
+use crate::document::Agents;
 use crate::error::{Error, ErrorKind, Problem, Result};
 use crate::fault;
 use crate::index::{FileKey, Locked, Reader, RunSize, Store, Writer};
@@ -253,7 +254,7 @@ fn run(
         _ => RunSize::Large,
     };
     let writer = locked.write(size).map_err(|error| with_need(error, plan, locked))?;
-    let mut writer =
+    let writer =
         read_all(writer, scan, plan, fresh, watch, &mut report).map_err(|error| with_need(error, plan, locked))?;
     if !report.interrupted {
         for before in &plan.gone {
@@ -263,7 +264,7 @@ fn run(
         }
     }
     watch.finishing();
-    writer.commit(true).and_then(|()| writer.finish()).map_err(|error| with_need(error, plan, locked))?;
+    writer.end().map_err(|error| with_need(error, plan, locked))?;
     Ok(report)
 }
 
@@ -296,7 +297,7 @@ fn rebuild(
     let plan = Plan::from_scratch(scan, &forgotten);
     let mut report = Report { rebuilt: Some(why.to_string()), ..Report::of_scan(scan, &plan) };
     report.problems.extend(lost);
-    let mut writer = read_all(locked.write_beside()?, scan, &plan, true, watch, &mut report)?;
+    let writer = read_all(locked.write_beside()?, scan, &plan, true, watch, &mut report)?;
     if report.interrupted {
         // Half an index is no replacement for a whole one.
         return Ok(report);
@@ -305,8 +306,7 @@ fn rebuild(
     let sources = carry::Sources { scan, roots, unread: &unread, confirm: options.confirm, now: options.now };
     carry::take_over(&old, &plan, sources, &writer, &mut report)?;
     watch.finishing();
-    writer.commit(true)?;
-    writer.finish()?;
+    writer.end()?;
     locked.swap_in()?;
     Ok(report)
 }
@@ -363,7 +363,7 @@ struct Gate<'a> {
     /// Whether the index was empty at the start, so that there is nothing to be replaced.
     fresh: bool,
     /// Subagents that have a transcript of their own.
-    agents: HashSet<&'a str>,
+    agents: Agents<'a>,
     /// Sessions the user wants nothing of.
     forgotten: &'a HashSet<String>,
     /// Bytes read in all.
@@ -387,7 +387,7 @@ impl<'a> Gate<'a> {
             .sources
             .iter()
             .filter(|source| source.kind == SourceKind::Agent)
-            .filter_map(|source| source.agent.as_deref())
+            .filter_map(|source| Some((source.session.as_str(), source.agent.as_deref()?)))
             .collect();
         let writer = RwLock::new(writer);
         let forgotten = &plan.forgotten;

@@ -33,6 +33,9 @@ pub(super) fn read_file(work: &Work, gate: &Gate<'_>, watch: &dyn Watch) -> Resu
         Err(error) => return Ok(FileOutcome::failed(work, &error)),
     };
     let mut reading = FileReading::begin(work, &transcript, start, gate, watch)?;
+    if let Some(session) = forgotten_session(work, gate, &mut transcript) {
+        return reading.leave_alone(session);
+    }
     if fault::has(Bug::CheckpointFirst) {
         reading.claim(transcript.stat.size)?;
     }
@@ -155,10 +158,21 @@ impl<'a> FileReading<'a> {
                 }
             }
         }
-        if let (How::New, Some(agent)) = (self.how, &self.work.source.agent) {
-            writer.forget_seen_of(agent)?;
+        let was_gone = self.work.before.as_ref().is_none_or(|before| before.gone_since.is_some());
+        if let (true, Some(agent)) = (was_gone, &self.work.source.agent) {
+            writer.forget_seen_of(&self.work.source.session, agent)?;
         }
         Ok(())
+    }
+
+    /// Keeps of a file only that it belongs to a session of which the user wants nothing.
+    fn leave_alone(mut self, session: String) -> Result<FileOutcome> {
+        self.checkpoint.state = FileState { session: Some(session), ..FileState::default() };
+        if let Some(unit) = self.unit.take() {
+            unit.writer().checkpoint(&self.checkpoint.forgotten(), None, self.replaces)?;
+        }
+        self.gate.leave(0)?;
+        Ok(FileOutcome::default())
     }
 
     fn describe(&mut self) {
@@ -369,6 +383,23 @@ impl<'a> FileReading<'a> {
         self.end_unit(false)?;
         Ok(self.outcome)
     }
+}
+
+/// The session of which the user wants nothing that a file belongs to. Of a subagent's file in the folder of its project, only
+/// its lines tell.
+fn forgotten_session(work: &Work, gate: &Gate<'_>, transcript: &mut Transcript) -> Option<String> {
+    let source = &work.source;
+    if gate.forgotten.is_empty() || source.kind != SourceKind::Agent || !source.session.is_empty() {
+        return None;
+    }
+    let mut builder = Builder::new(source.kind, "", source.agent.as_deref(), FileState::default());
+    let mut lines = transcript.lines(0, 0, event::whole_records).ok()?;
+    while builder.state.session.is_none() {
+        let line = lines.next().ok()??;
+        event::read_line(line.bytes, &mut |_, reading| builder.take(Place { offset: 0, line: 0 }, reading));
+        drop(builder.documents());
+    }
+    builder.state.session.filter(|session| gate.forgotten.contains(session))
 }
 
 /// What stands beside a subagent's transcript, if anything does.

@@ -46,10 +46,9 @@ fn tantivy(roots: &[Root], dir: &Path) -> Result<()> {
     let made: Vec<Waiting> = made.into_iter().map(|one| std::sync::Mutex::new(Some(one))).collect();
     let store = Store::new(dir, roots);
     let (start, cpu) = (Instant::now(), cpu_seconds());
-    let mut writer = store.lock(Duration::from_secs(5))?.write(RunSize::Large)?;
+    let writer = store.lock(Duration::from_secs(5))?.write(RunSize::Large)?;
     feed(&writer, &made)?;
-    writer.commit(true)?;
-    writer.finish()?;
+    writer.end()?;
     report(count, start, cpu)
 }
 

@@ -597,10 +597,9 @@ fn change(env: &Env, mut each: impl FnMut(&Writer, &Checkpoint)) {
     let checkpoints = store.read().expect("read").expect("an index").checkpoints().expect("checkpoints");
     assert_eq!(checkpoints.len(), NAMES.len());
     let locked = store.lock(Duration::from_secs(5)).expect("locked");
-    let mut writer = locked.write(RunSize::Small).expect("a writer");
+    let writer = locked.write(RunSize::Small).expect("a writer");
     checkpoints.iter().for_each(|checkpoint| each(&writer, checkpoint));
-    writer.commit(true).expect("committed");
-    writer.finish().expect("finished");
+    writer.end().expect("committed");
 }
 
 /// Writes a checkpoint, in the place of the one there is or beside it.

@@ -1,10 +1,12 @@
 //! One test for each bug, named after it.
 
+use std::io::{BufReader, Read as _};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use crate::crash::scene;
 use crate::faults_b::{as_nobody, finish, give_to};
-use crate::oracle::World;
+use crate::oracle::{World, copy_folder};
 use crate::util::{Env, session, user_line};
 
 /// A record indexed before its newline came, then another on the same line: line numbers and checksum must not
@@ -427,6 +429,114 @@ fn a_prompt_that_is_an_echo_of_its_copy() {
     }
 }
 
+/// Whether a word is kept in a file of the index, as it is or packed.
+fn is_kept(folder: &Path, word: &str) -> bool {
+    const PACKED: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+    let has = |bytes: &[u8], what: &[u8]| bytes.windows(what.len()).any(|part| part == what);
+    let has_packed = |bytes: &[u8]| {
+        let starts = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(PACKED));
+        starts.into_iter().any(|at| {
+            let mut text = Vec::new();
+            let frame = zstd::stream::read::Decoder::new(&bytes[at..]).expect("begun").single_frame();
+            let _ = BufReader::new(frame).read_to_end(&mut text);
+            has(&text, word.as_bytes())
+        })
+    };
+    let entries = std::fs::read_dir(folder).expect("listed").map(|entry| entry.expect("an entry").path());
+    entries.into_iter().any(|path| {
+        if path.is_dir() {
+            return is_kept(&path, word);
+        }
+        let bytes = std::fs::read(&path).expect("read");
+        has(&bytes, word.as_bytes()) || has_packed(&bytes)
+    })
+}
+
+/// Killed between taking a session out and rewriting the files that hold it, its words stayed there, and no run noticed.
+#[test]
+fn what_was_to_be_erased_is_erased_by_the_next_run() {
+    let env = Env::new();
+    let [id, other] = [1, 2].map(session);
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "a secret wambenger"));
+    env.write(format!("-p/{other}.jsonl"), user_line(&other, 2, "stays"));
+    env.index();
+    let before = env.path().join("before");
+    copy_folder(&env.index_dir(), &before);
+    let mut left = 0;
+    for point in 1.. {
+        std::fs::remove_dir_all(env.index_dir()).expect("removed");
+        copy_folder(&before, &env.index_dir());
+        let mut forget = env.command();
+        forget.env("UNSPOOL_FAULT", format!("kill@{point}")).args(["forget", &id, "--yes"]);
+        if forget.output().expect("ran").status.success() {
+            break;
+        }
+        let is_out = || env.hits_with(&["wambenger"]).is_empty();
+        left += u32::from(is_out() && is_kept(&env.index_dir(), "wambenger"));
+        env.index();
+        assert_eq!((is_out(), env.count("stays")), (!is_kept(&env.index_dir(), "wambenger"), 1), "killed at {point}");
+        env.verify();
+    }
+    assert!(left > 0, "no kill came in between");
+    assert!(!is_kept(&env.index_dir(), "wambenger"));
+}
+
+/// Looked for letter by letter, a prompt that only the history has was hidden by others of its session, which have its words
+/// but not its letters.
+#[test]
+fn letters_that_only_the_history_has() {
+    let env = Env::new();
+    let id = session(1);
+    let said = "then we record the backup without a word; record the backup without serials";
+    env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, said));
+    let history = history_line(&id, "can we record the backup without serde?");
+    std::fs::write(env.claude().join("history.jsonl"), history).expect("written");
+    env.index();
+    for (args, kinds) in [
+        (&["-F", "backup without serd"][..], &["history"][..]),
+        (&["/backup.without.ser[d]/"], &["history"]),
+        (&["-F", "we record the b"], &["prompt"]),
+        (&["-F", "can we record the b"], &["history"]),
+    ] {
+        let found = env.hits_with(args);
+        let found: Vec<_> = found.iter().filter_map(|hit| hit["kind"].as_str()).collect();
+        assert_eq!(found, kinds, "{args:?}");
+    }
+}
+
+/// What a session saw of its subagent went when a subagent of another session had the same id; and it stayed when the file of
+/// its own subagent came back.
+#[test]
+fn subagents_of_two_sessions_with_one_id() {
+    let env = Env::new();
+    let [id, other] = [1, 2].map(session);
+    let inner = r#"{"type":"assistant","uuid":"in1","message":{"content":[{"type":"text","text":"a seen dunnart"}]}}"#;
+    let progress = format!(
+        r#"{{"type":"progress","uuid":"p1","sessionId":"{id}","timestamp":"2026-10-01T11:00:00.000Z","data":{{"type":"agent_progress","agentId":"late1","message":{inner}}}}}"#
+    ) + "\n";
+    let own = |id: &str, text| {
+        let line = user_line(id, 2, text).replacen('{', r#"{"isSidechain":true,"agentId":"late1","#, 1);
+        env.write(format!("-p/{id}/subagents/agent-late1.jsonl"), line)
+    };
+    let seen = || env.hits_with(&["\"seen dunnart\"", "--agents"]).len();
+    let path = own(&id, "a dunnart of its own");
+    env.write(format!("-p/{other}.jsonl"), user_line(&other, 3, "stays"));
+    env.index();
+    std::fs::remove_file(&path).expect("removed");
+    env.index();
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "go and look") + &progress);
+    env.index();
+    assert_eq!(seen(), 1);
+    own(&other, "of another session");
+    env.index();
+    assert_eq!(seen(), 1, "beside a subagent of another session");
+    env.heal();
+    own(&id, "a dunnart of its own");
+    env.index();
+    assert_eq!(seen(), 0, "when it speaks for itself again");
+    env.heal();
+}
+
 /// To forget a session once more took away what kept it out.
 #[test]
 fn what_is_forgotten_twice_stays_out() {
@@ -531,9 +641,22 @@ fn what_is_forgotten_stays_out_whichever_file_holds_it() {
     assert_eq!(env.hits_with(&["quoll", "--agents"]).len(), 1);
     assert_eq!(env.run(&["forget", &id, "--yes"]).code, 0);
     env.write("-home-u-x/agent-87654321.jsonl", agent_line(4, "a third quoll").replace("12345678", "87654321"));
+    let is_out = |when: &str| {
+        assert_eq!(env.hits_with(&["quoll", "--meta"]).len(), 0, "{when}");
+        assert!(!env.run(&["sessions", "--json"]).stdout.contains(&id), "{when}");
+        assert!(!is_kept(&env.index_dir(), "quoll"), "{when}");
+    };
     for again in [&["index"][..], &["index", "--rebuild"]] {
         assert_eq!(env.run(again).code, 0);
-        assert_eq!(env.hits_with(&["quoll", "--meta"]).len(), 0, "after {again:?}");
+        is_out(&format!("after {again:?}"));
+    }
+    let _ = std::fs::create_dir(env.file("-elsewhere"));
+    std::fs::rename(env.file("-home-u-x/agent-12345678.jsonl"), env.file("-elsewhere/agent-12345678.jsonl"))
+        .expect("moved");
+    env.append("-home-u-x/agent-87654321.jsonl", "a broken quoll\n");
+    for again in [&["index"][..], &["index", "--rebuild"]] {
+        assert_eq!(env.run(again).code, 0);
+        is_out(&format!("moved and grown, after {again:?}"));
     }
     assert_eq!(env.count("stays"), 1);
     env.verify();
