@@ -155,8 +155,8 @@ impl Scan {
         };
         let mut folders = Vec::new();
         for entry in entries {
-            let path = match entry {
-                Ok(entry) => entry.path(),
+            let (path, is_link) = match entry {
+                Ok(entry) => (entry.path(), entry.file_type().is_ok_and(|kind| kind.is_symlink())),
                 Err(error) => {
                     self.problems.push(Problem::with_path(&projects, error.to_string()));
                     self.unlisted.push(projects.clone());
@@ -164,6 +164,11 @@ impl Scan {
                 }
             };
             match fs_err::metadata(&path) {
+                Ok(meta) if meta.is_dir() && is_link && leads_above(&path, &projects) => {
+                    let reason = "is a link to a folder above it, and is not followed";
+                    self.problems.push(Problem::with_path(&path, reason));
+                    self.unlisted.push(path);
+                }
                 Ok(meta) if meta.is_dir() => folders.push(path),
                 Ok(_) => self.ignored.push((path, "not a project folder")),
                 Err(error) => self.cannot_look_at(path, &error),
@@ -211,6 +216,12 @@ impl Scan {
 /// Finds the folder of projects of a root that may itself be that folder.
 fn projects_folder(root: &Path) -> PathBuf {
     if root.file_name() == Some(OsStr::new("projects")) { root.to_path_buf() } else { root.join("projects") }
+}
+
+/// Says whether a link leads to where a folder is itself: with it, half a disk would be walked through every time.
+fn leads_above(link: &Path, folder: &Path) -> bool {
+    let real = (fs_err::canonicalize(link), fs_err::canonicalize(folder));
+    matches!(real, (Ok(target), Ok(folder)) if folder.starts_with(&target))
 }
 
 /// Says whether a folder, reached by whatever name or link, is met for the first time.

@@ -105,10 +105,10 @@ impl Checkpoint {
         self.gone_since = None;
     }
 
-    /// Whether the file, found in this state, may be another of the same length.
+    /// Whether the file, found in this state, may be another, or of the same length and changed.
     pub fn is_rewritten_at(&self, stat: Stat) -> bool {
-        let known = Stat { dev: self.dev, ino: self.ino, size: self.size, mtime_ns: self.mtime_ns };
-        stat.size == known.size && stat != known
+        let known = self.stat();
+        stat.size == known.size && stat != known || (stat.dev, stat.ino) != (known.dev, known.ino)
     }
 
     /// Makes sure that all of the file is read again next time.

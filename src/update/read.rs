@@ -66,7 +66,7 @@ impl Start {
             let knows_project =
                 before.state.project.is_some() || before.offset > EARLY || before.offset == transcript.stat.size;
             let is_known = ends.fingerprint() == (before.head, before.tail) && knows_project;
-            // Something was done to it, and it was not to write more: only all of it tells.
+            // Something was done to it, and it was not only to write more: only all of it tells.
             if is_known
                 && (!before.is_rewritten_at(transcript.stat) || transcript.checksum(before.offset)? == before.chain)
             {

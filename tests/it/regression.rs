@@ -239,6 +239,31 @@ fn history_belongs_to_no_session() {
     env.verify();
 }
 
+/// A link to a folder above it made every run walk through all that is there.
+#[test]
+fn a_link_to_above_is_not_followed() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, "a pangolin"));
+    for (name, target) in [("-all", "/".into()), ("-up", env.claude()), ("-self", env.claude().join("projects"))] {
+        std::os::unix::fs::symlink(target, env.file(name)).expect("linked");
+    }
+    // One to somewhere else is a project like any other.
+    let elsewhere = env.path().join("elsewhere");
+    let other = session(2);
+    std::fs::create_dir(&elsewhere).expect("made");
+    let line = user_line(&other, 2, "another pangolin");
+    std::fs::write(elsewhere.join(format!("{other}.jsonl")), line).expect("written");
+    std::os::unix::fs::symlink(&elsewhere, env.file("-linked")).expect("linked");
+    let ran = env.run(&["index"]);
+    assert_eq!((ran.code, env.count("pangolin")), (3, 2), "{}", ran.stderr);
+    let problems = env.problems();
+    for name in ["-all", "-up", "-self"] {
+        assert!(problems.iter().any(|problem| problem.contains(name)), "{name}: {problems:?}");
+    }
+    assert_eq!(problems.len(), 3, "{problems:?}");
+}
+
 /// Of a session that has a transcript, prompts that stand in the history only, as one that was taken back, were found by
 /// nothing.
 #[test]
@@ -307,6 +332,21 @@ fn another_text_of_the_same_length() {
     file.set_modified(time + std::time::Duration::from_secs(60)).expect("time set");
     let report = env.index_json();
     assert_eq!((&report["unchanged"], &report["bytes"]), (&1.into(), &0.into()));
+    // Another file in its place, longer and with the same ends.
+    let other = env.path().join("other");
+    std::fs::write(&other, lines("a bettong is") + &user_line(&id, 200, "one line more")).expect("written");
+    std::fs::rename(&other, env.file(&name)).expect("replaced");
+    assert_eq!(env.index_json()["rewritten"], 1);
+    assert_eq!((env.count("potoroo"), env.count("bettong"), env.count("\"line more\"")), (0, 1, 1));
+    // The same as it was, and longer: only what is new is read.
+    std::fs::write(
+        &other,
+        lines("a bettong is") + &user_line(&id, 200, "one line more") + &user_line(&id, 201, "last"),
+    )
+    .expect("written");
+    std::fs::rename(&other, env.file(&name)).expect("replaced");
+    let report = env.index_json();
+    assert_eq!((&report["grown"], &report["documents"]), (&1.into(), &1.into()), "{report}");
     env.verify();
 }
 
