@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::util::{Env, session, uuid};
+use crate::util::{Env, session, user_line, uuid};
 
 fn secret() -> String {
     format!("ghp_{}", "a1B2c3D4e5F6".repeat(3))
@@ -106,6 +106,25 @@ fn files_are_not_replaced_unasked() {
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("is there already") && ran.stderr.contains("--force"), "{}", ran.stderr);
     assert_eq!(env.run(&["export", "--no-refresh", "--force", &session(1)]).code, 0);
+}
+
+/// Two sessions whose ids begin alike went into one file, of which only the second was left.
+#[test]
+fn sessions_that_begin_alike_have_files_of_their_own() {
+    let env = Env::new();
+    for number in [1, 2] {
+        let id = session(number);
+        env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, number, &format!("number {number}")));
+    }
+    env.index();
+    for _ in 0..2 {
+        let ran = env.run(&["export", "--no-refresh", "--force", "-o", "out", &session(1), &session(2), &session(1)]);
+        let (short, full) = (format!("out/session-{}.md", &session(1)[..8]), format!("out/session-{}.md", session(2)));
+        assert_eq!((ran.code, ran.stdout), (0, format!("{short}\n{full}\n{short}\n")));
+        for (file, text) in [(short, "number 1"), (full, "number 2")] {
+            assert!(std::fs::read_to_string(env.path().join(&file)).expect("written").contains(text), "{file}");
+        }
+    }
 }
 
 /// What a page must not take for its own.

@@ -1,5 +1,6 @@
 //! `unspool export`: a conversation as a file that can be shared.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -82,6 +83,7 @@ impl Format {
 
 pub(crate) fn run(config: &Config, args: &ExportArgs) -> anyhow::Result<u8> {
     let fresh = refresh::open(config, !args.no_refresh)?;
+    let mut written = HashSet::new();
     for id in &args.ids {
         let target = resolve(&fresh.reader, id)?;
         let session = Session::find(&fresh.reader, &target.session)?;
@@ -93,8 +95,12 @@ pub(crate) fn run(config: &Config, args: &ExportArgs) -> anyhow::Result<u8> {
             continue;
         }
         let name = target.agent.as_deref().unwrap_or(&target.session);
-        let path = place(args, name)?;
+        // The same session again may be replaced, another that begins like it may not.
+        let short = place(args, short_name(name))?;
+        let is_free = written.iter().all(|(path, of)| *path != short || of == name);
+        let path = if is_free { short } else { place(args, name)? };
         save(&path, &bytes, args.force)?;
+        written.insert((path.clone(), name.to_string()));
         let shown = config.screen().path(&path);
         out::print(config.color, |out| writeln!(out, "{shown}"))?;
     }
@@ -147,11 +153,15 @@ fn homes(session: &Session) -> Vec<String> {
     homes
 }
 
+/// The beginning of an id, as people know it.
+fn short_name(id: &str) -> &str {
+    id.split('-').next().filter(|first| first.len() == 8).unwrap_or(id)
+}
+
 /// Where to write.
 fn place(args: &ExportArgs, id: &str) -> anyhow::Result<PathBuf> {
-    let short: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(24).collect();
-    let short = short.split('-').next().filter(|first| first.len() == 8).map_or(short.clone(), str::to_string);
-    let name = format!("session-{short}.{}", args.format.ending());
+    let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(64).collect();
+    let name = format!("session-{id}.{}", args.format.ending());
     match &args.output {
         None => Ok(PathBuf::from(name)),
         Some(dir) if dir.is_dir() || args.ids.len() > 1 => {
