@@ -41,7 +41,8 @@ pub(super) const FORMAT_VERSION: u32 = 4;
 /// 6. Records of tasks in the queue are nobody's words; prompts that stand in for titles are masked before they are cut.
 /// 7. Tags that are only mentioned, numbers that are no line numbers, and shapes that were passed over are text.
 /// 8. A prompt counts once, in however many pieces it is kept.
-pub const PARSER_VERSION: u32 = 8;
+/// 9. What a session saw of a subagent is left out only for a transcript in the same session.
+pub const PARSER_VERSION: u32 = 9;
 
 /// The kind under which checkpoints are kept; no document has it.
 pub(super) const CHECKPOINT_KIND: &str = "file";

@@ -95,17 +95,32 @@ fn needs_of(text: &str) -> Vec<Node> {
     needs
 }
 
-/// What follows from a run of letters and digits. At an end of the text it may be a piece of a longer one, which is
-/// cut into parts elsewhere: then only the identifier as a whole is sure to hold it.
+/// What follows from a run of letters and digits. Where a script without blanks begins or ends, so does a word.
 fn needs_of_segment(segment: &str, open_left: bool, open_right: bool) -> Vec<Node> {
+    let mut starts = vec![0];
+    let mut before = None;
+    // Marks belong to what they stand behind.
+    for (at, c) in segment.char_indices().filter(|(_, c)| c.is_alphanumeric()) {
+        let is_unspaced = analysis::is_unspaced(c);
+        if before.replace(is_unspaced).is_some_and(|before| before != is_unspaced) {
+            starts.push(at);
+        }
+    }
+    let ends = starts.iter().skip(1).copied().chain([segment.len()]);
+    let run = |(from, to): (usize, usize)| {
+        needs_of_run(&segment[from..to], open_left && from == 0, open_right && to == segment.len())
+    };
+    starts.iter().copied().zip(ends).flat_map(run).collect()
+}
+
+/// What follows from letters and digits of one sort. At an end of the text they may be a piece of a longer word, which is
+/// cut into parts elsewhere: then only the identifier as a whole is sure to hold it.
+fn needs_of_run(segment: &str, open_left: bool, open_right: bool) -> Vec<Node> {
     let parts: Vec<String> =
         analysis::terms(segment).into_iter().filter(|(_, _, whole)| !whole).map(|(term, _, _)| term).collect();
     let is_pair = |part: &String| part.chars().all(analysis::is_unspaced) && part.chars().count() == 2;
     if !(open_left || open_right) || parts.iter().all(is_pair) {
         return parts.into_iter().map(Node::Term).collect();
-    }
-    if parts.iter().any(is_pair) {
-        return parts.into_iter().filter(is_pair).map(Node::Term).collect();
     }
     let mut text = parts.concat();
     // A longer one is cut in the index, with the mark in front of it.
@@ -195,6 +210,10 @@ mod tests {
             ("E0", "~e0~"),
             (" handleRequest(", "handle request"),
             ("検索語", "検索 索語"),
+            ("telemetry墁", "~telemetry 墁~"),
+            ("語def", "~語 def~"),
+            ("ooBar検索 xy", "~oobar~ 検索 xy~"),
+            (" a検b ", "a 検 b"),
             ("a=1", ""),
             ("those PR", "~those ~pr~"),
             ("let max_retries = 3;", "~let max retries 3"),

@@ -880,3 +880,29 @@ fn code_as_it_was_typed_comes_first() {
     env.index();
     assert_eq!(env.hits_with(&["{:error, _} = error -> error"])[0]["session_id"], session(1));
 }
+
+/// Looked for letter by letter, a word beside one character of a script without blanks was not found: only pairs were looked
+/// up, or the two as one word.
+#[test]
+fn words_beside_a_single_character() {
+    let env = Env::new();
+    for (number, text) in
+        (1..).zip(["the telemetry墁 value", "in 日本語def alone", "a retry_after検索flag", "mix ก่าขx of"])
+    {
+        let id = session(number);
+        env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, number, text));
+    }
+    env.index();
+    for (number, literals) in (1..).zip([
+        &["telemetry墁", "metry墁 v", "墁 val"][..],
+        &["語def", "語de", "本語de", "n 日", "日本語def"],
+        &["after検", "ter検索fl", "索fla", "y_after検"],
+        &["ก่าขx", "่าข", "ขx of"],
+    ]) {
+        for literal in literals {
+            let found = env.hits_with(&["-F", literal]);
+            let found: Vec<_> = found.iter().filter_map(|hit| hit["session_id"].as_str()).collect();
+            assert_eq!(found, [session(number)], "{literal}");
+        }
+    }
+}
