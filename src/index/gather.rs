@@ -350,5 +350,10 @@ fn comes_first(a: &Found, b: &Found, details: &Details<'_>) -> bool {
         return is_agent(b);
     }
     let (source_a, source_b) = (details.source(a), details.source(b));
-    if source_a != source_b { source_a < source_b } else { a.score > b.score }
+    if source_a != source_b {
+        return source_a < source_b;
+    }
+    // A line that was written again, or parts that match as well: the order in the index may change with every merge.
+    let place = |found: &Found| (details.reader.line_of(found.address), found.address);
+    if a.score == b.score { place(a) < place(b) } else { a.score > b.score }
 }

@@ -159,6 +159,14 @@ impl Reader {
         Ok(key)
     }
 
+    /// The line that a document is of; the first, if that cannot be told.
+    pub(super) fn line_of(&self, address: DocAddress) -> u64 {
+        self.columns(address.segment_ord)
+            .ok()
+            .and_then(|columns| columns.line.first(address.doc_id))
+            .unwrap_or_default()
+    }
+
     pub(super) fn columns(&self, segment: SegmentOrdinal) -> tantivy::Result<&Columns> {
         let slot = &self.opened[segment as usize].columns;
         if let Some(known) = slot.get() {

@@ -906,3 +906,23 @@ fn words_beside_a_single_character() {
         }
     }
 }
+
+/// Of a line that was written again, the copy that was shown depended on which segments had been merged.
+#[test]
+fn a_line_that_was_written_again() {
+    let env = Env::new();
+    let [id, other] = [1, 2].map(session);
+    let line = user_line(&id, 1, "a lone mulgara");
+    env.write(format!("-home-u-x/{id}.jsonl"), &line);
+    env.write(format!("-home-u-x/{other}.jsonl"), user_line(&other, 2, "stays"));
+    env.index();
+    for number in 3..30 {
+        env.append(format!("-home-u-x/{other}.jsonl"), user_line(&other, number, "more of it"));
+        if number % 9 == 4 {
+            env.append(format!("-home-u-x/{id}.jsonl"), user_line(&id, number + 100, "between") + &line);
+        }
+        env.index();
+        let [hit] = &env.hits("mulgara")[..] else { panic!("not found once") };
+        assert_eq!(hit["line"], 1, "after run {number}");
+    }
+}
