@@ -6,7 +6,6 @@
 //! zstd passes over, so that for everybody else it is a block like any other.
 
 use std::io::{self, Write as _};
-use std::ops::Range;
 
 use tantivy::directory::{TerminatingWrite as _, WritePtr};
 use zstd::zstd_safe::{
@@ -29,17 +28,19 @@ pub(super) struct BlockWriter {
     written: usize,
     /// How long a block is to be.
     length: usize,
-    /// The documents of the block at hand, where each begins, and how many documents and bytes are in pieces already.
+    /// How many documents are in the blocks that are written.
+    documents: u64,
+    /// The block at hand: its documents, where each of them begins, and where its pieces end.
     block: Vec<u8>,
     starts: Vec<u32>,
     pieces: Vec<Piece>,
-    documents: u64,
+    /// The last block, packed.
     packed: Vec<u8>,
     context: CCtx<'static>,
     contents: Contents,
 }
 
-/// The end of a piece.
+/// The end of a piece: so much of its block comes before it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct Piece {
     documents: usize,
@@ -212,14 +213,10 @@ impl Layer {
         put_number(&mut self.written, first.bytes.start);
         for Listed { docs, bytes } in self.group.drain(..) {
             put_number(&mut self.written, (docs.end - docs.start) as usize);
-            put_number(&mut self.written, length(&bytes));
+            put_number(&mut self.written, bytes.end - bytes.start);
         }
         Some(Listed { docs, bytes: begun..self.written.len() })
     }
-}
-
-fn length(range: &Range<usize>) -> usize {
-    range.end - range.start
 }
 
 /// Writes a number as tantivy does: seven bits to a byte, the lowest first; the last has the highest bit set.

@@ -1,6 +1,6 @@
 //! `unspool export`: a conversation as a file that can be shared.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -83,7 +83,7 @@ impl Format {
 
 pub(crate) fn run(config: &Config, args: &ExportArgs) -> anyhow::Result<u8> {
     let fresh = refresh::open(config, !args.no_refresh)?;
-    let mut written = HashSet::new();
+    let mut written: HashMap<PathBuf, String> = HashMap::new();
     for id in &args.ids {
         let target = resolve(&fresh.reader, id)?;
         let session = Session::find(&fresh.reader, &target.session)?;
@@ -97,11 +97,11 @@ pub(crate) fn run(config: &Config, args: &ExportArgs) -> anyhow::Result<u8> {
         let name = target.agent.as_deref().unwrap_or(&target.session);
         // The same session again may be replaced, another that begins like it may not.
         let short = place(args, short_name(name))?;
-        let is_free = written.iter().all(|(path, of)| *path != short || of == name);
+        let is_free = written.get(&short).is_none_or(|of| of == name);
         let path = if is_free { short } else { place(args, name)? };
         save(&path, &bytes, args.force)?;
-        written.insert((path.clone(), name.to_string()));
         let shown = config.screen().path(&path);
+        written.insert(path, name.to_string());
         out::print(config.color, |out| writeln!(out, "{shown}"))?;
     }
     Ok(out::OK)
