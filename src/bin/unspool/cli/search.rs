@@ -215,8 +215,7 @@ pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
     let start = Instant::now();
     let request = request(config, args)?;
     let fresh = refresh::open(config, !args.no_refresh)?;
-    // As a whole among the threads, so that they need not be woken for each part of it.
-    let mut response = rayon::scope(|_| search(&fresh.reader, &request))?;
+    let mut response = search(&fresh.reader, &request)?;
     response.next = response.next.map(|cursor| cursor.of(args.question()));
     let nothing = response.total_hits == 0;
     let instead = if nothing && !args.shown.quiet { suggestions(&fresh.reader, &request)? } else { Vec::new() };
