@@ -1,6 +1,6 @@
 //! Looking after an index: how it is, whether it is whole, and taking things out of it for good.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::discover::{Root, Scan, SourceKind};
@@ -187,14 +187,6 @@ fn prune_locked(store: &Store, locked: &Locked<'_>) -> Result<Removed> {
     for file in &removed.files {
         writer.forget_documents(file.key())?;
         writer.forget_checkpoint(file.key())?;
-    }
-    // What these saw of subagents was left out as long as those spoke for themselves.
-    let agents = removed.files.iter().filter(|file| file.source_kind() == SourceKind::Agent);
-    let bereft: HashSet<&str> = agents.map(Checkpoint::session_id).collect();
-    let is_bereft = |file: &Checkpoint| file.gone_since.is_none() && bereft.contains(file.session_id());
-    for parent in reader.checkpoints()?.into_iter().filter(is_bereft) {
-        let title = parent.title();
-        writer.checkpoint(&parent.outdated(), title, true)?;
     }
     writer.commit_and_squeeze()?;
     locked.discard_aside()?;

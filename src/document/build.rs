@@ -27,8 +27,11 @@ pub struct Place {
     pub line: u64,
 }
 
-/// Subagents, each with the session it belongs to.
-pub type Agents<'s> = HashSet<(&'s str, &'s str)>;
+/// Knows what subagents' own transcripts hold.
+pub trait OwnTranscripts: std::fmt::Debug + Sync {
+    /// Whether the transcript of a session's subagent holds a message; without an id, whether it holds any.
+    fn hold(&self, session: &str, agent: &str, uuid: Option<&str>) -> bool;
+}
 
 /// Folds the lines of one file into documents.
 #[derive(Debug)]
@@ -38,8 +41,8 @@ pub struct Builder<'s> {
     agent: Option<&'s str>,
     /// What is known so far; kept between runs.
     pub state: FileState,
-    /// Subagents that have a transcript of their own.
-    agents: Option<&'s Agents<'s>>,
+    /// What subagents' own transcripts hold.
+    agents: Option<&'s dyn OwnTranscripts>,
     /// Sessions the user wants nothing of.
     forgotten: Option<&'s HashSet<String>>,
     out: Vec<Document>,
@@ -54,10 +57,9 @@ impl<'s> Builder<'s> {
         Self { kind, session, agent, state, agents: None, forgotten: None, out: Vec::new(), part: 0, counted: false }
     }
 
-    /// Tells which subagents have a transcript of their own, so that what their parent saw of them is left out,
-    /// and which sessions are to be left out of the prompt history.
+    /// Tells what subagents' own transcripts hold, so that it is left out where their parent saw it, and which sessions are to be left out of the prompt history.
     #[must_use]
-    pub fn knowing(mut self, agents: &'s Agents<'s>, forgotten: &'s HashSet<String>) -> Self {
+    pub fn knowing(mut self, agents: &'s dyn OwnTranscripts, forgotten: &'s HashSet<String>) -> Self {
         self.agents = Some(agents);
         self.forgotten = Some(forgotten);
         self
@@ -325,7 +327,7 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// A subagent's message as its parent saw it; its own transcript, if there is one, is the better copy.
+    /// A subagent's message as its parent saw it; its own transcript, where that has it, is the better copy.
     fn agent_message<'e>(
         &mut self,
         place: Place,
@@ -334,11 +336,11 @@ impl<'s> Builder<'s> {
         mut inner: Event<'e>,
     ) {
         let Some(agent) = agent.or(inner.agent.take()) else { return };
-        // Ids are short, so that those of two sessions may be the same; older files do not say whose they are by their place.
-        let has_own = |agents: &Agents<'_>| {
-            agents.contains(&(self.session().as_str(), agent.as_ref())) || agents.contains(&("", agent.as_ref()))
-        };
-        if self.agents.is_some_and(has_own) {
+        let session = self.session();
+        if !self.state.saw.contains(agent.as_ref()) {
+            self.state.saw.insert(agent.to_string());
+        }
+        if self.agents.is_some_and(|agents| agents.hold(&session, &agent, inner.uuid.as_deref())) {
             return;
         }
         inner.sidechain = true;

@@ -10,14 +10,14 @@ mod shell_words;
 mod tally;
 mod words;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::event::Trace;
 
-pub use build::{Agents, Builder, Place};
+pub use build::{Builder, OwnTranscripts, Place};
 pub use shell::{Deed, Touch, is_shell, touched};
 pub use tally::{PAUSE, Tally};
 pub use words::normal_path;
@@ -384,6 +384,9 @@ pub struct FileState {
     pub wordless: VecDeque<Wordless>,
     /// Lines without words, and lines of unknown type, by type.
     pub passed_over: BTreeMap<String, u64>,
+    /// Subagents of which it has messages; those that their own transcripts have are left out.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub saw: BTreeSet<String>,
     /// Lines of types nobody knew.
     pub unknown: u64,
     /// Lines, or parts of lines, that are no records.

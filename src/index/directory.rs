@@ -28,8 +28,8 @@ use tantivy::directory::{
 use super::disk;
 use crate::fault::{self, Bug, Op};
 
-/// How long a reader waits for a writer that is just replacing `meta.json`.
-const META_LOCK_WAIT: Duration = Duration::from_secs(5);
+/// How long one of tantivy's locks is waited for: by a reader, for a writer that is just replacing `meta.json`.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// Files that a merge reads from front to back.
 const READ_IN_PIECES: [&str; 3] = ["store", "idx", "pos"];
@@ -266,7 +266,9 @@ impl Directory for SafeDirectory {
 
     fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
         if lock.filepath == INDEX_WRITER_LOCK.filepath {
-            return self.inner.acquire_lock(lock);
+            // Whoever has our own lock is the only writer. But a program that was started while this lock was last held
+            // may have it open for a moment longer.
+            return patiently(|| self.inner.acquire_lock(lock));
         }
         let file = match lock_file(&self.path.join(&lock.filepath)) {
             Ok(Some(file)) => file,
@@ -342,16 +344,21 @@ fn lock_file(path: &Path) -> io::Result<Option<File>> {
 }
 
 fn wait_for(file: &File) -> Result<(), LockError> {
-    let deadline = Instant::now() + META_LOCK_WAIT;
+    patiently(|| match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(std::fs::TryLockError::WouldBlock) => Err(LockError::LockBusy),
+        // Opened for reading only, or a file system without locks: go on without.
+        Err(std::fs::TryLockError::Error(_)) => Ok(()),
+    })
+}
+
+/// Tries to get a lock until it is free, for a while.
+fn patiently<T>(lock: impl Fn() -> Result<T, LockError>) -> Result<T, LockError> {
+    let deadline = Instant::now() + LOCK_WAIT;
     loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(std::fs::TryLockError::WouldBlock) if Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            Err(std::fs::TryLockError::WouldBlock) => return Err(LockError::LockBusy),
-            // Opened for reading only, or a file system without locks: go on without.
-            Err(std::fs::TryLockError::Error(_)) => return Ok(()),
+        match lock() {
+            Err(LockError::LockBusy) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+            done => return done,
         }
     }
 }

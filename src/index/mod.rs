@@ -176,9 +176,23 @@ impl Store {
         Ok(locked)
     }
 
+    /// Indexes of other shapes for the same roots.
+    fn older_shapes(&self) -> Vec<PathBuf> {
+        let is_plain = |path: &PathBuf| path.to_string_lossy().ends_with(&self.suffix());
+        self.relatives().into_iter().filter(is_plain).collect()
+    }
+
+    /// Of those, the ones that this index was made from, as it was written since. A swap removes them, unless it is killed.
+    fn replaced_shapes(&self) -> Vec<PathBuf> {
+        let written = |path: &Path| std::fs::metadata(path.join(META)).and_then(|meta| meta.modified()).ok();
+        let Some(own) = written(&self.directory()) else { return Vec::new() };
+        let is_before = |path: &PathBuf| written(path).is_none_or(|theirs| theirs <= own);
+        self.older_shapes().into_iter().filter(is_before).collect()
+    }
+
     /// Whether a rebuild that was killed has left something beside the index.
     pub fn has_unfinished(&self) -> bool {
-        [UNFINISHED, REPLACED].iter().any(|mark| self.renamed(mark).is_dir())
+        [UNFINISHED, REPLACED].iter().any(|mark| self.renamed(mark).is_dir()) || !self.replaced_shapes().is_empty()
     }
 
     fn renamed(&self, mark: &str) -> PathBuf {
@@ -245,7 +259,7 @@ impl Locked<'_> {
             disk::rename(&beside, &path).map_err(failed)?;
         }
         disk::sync_folder(&self.store.data_dir).map_err(failed)?;
-        for old in [beside].into_iter().chain(self.older_shapes()) {
+        for old in [beside].into_iter().chain(self.store.older_shapes()) {
             if old.is_dir() {
                 disk::remove_folder(&old).map_err(|error| Error::io("remove", &old, error))?;
             }
@@ -297,11 +311,6 @@ impl Locked<'_> {
         disk::remove_folder(&aside).map_err(|error| Error::io("remove", &aside, error))
     }
 
-    fn older_shapes(&self) -> Vec<PathBuf> {
-        let is_plain = |path: &PathBuf| path.to_string_lossy().ends_with(&self.store.suffix());
-        self.store.relatives().into_iter().filter(is_plain).collect()
-    }
-
     /// Puts everything as the last commit has it: finishes or undoes what a killed rebuild left half done, and removes
     /// the files that a failed run has made. No writer is open.
     pub fn tidy(&self) {
@@ -311,9 +320,8 @@ impl Locked<'_> {
             // The swap without an atomic exchange was cut between its two renames.
             let _ = if path.is_dir() { disk::remove_folder(&old) } else { disk::rename(&old, &path) };
         }
-        let beside = self.beside();
-        if beside.is_dir() {
-            let _ = disk::remove_folder(&beside);
+        for left in [self.beside()].into_iter().filter(|path| path.is_dir()).chain(self.store.replaced_shapes()) {
+            let _ = disk::remove_folder(&left);
         }
         litter::clear(&path);
     }

@@ -198,6 +198,12 @@ impl Reader {
         self.guarded(|| Ok(self.searcher.search(&own, &Count)? as u64))
     }
 
+    /// Whether there may be something that parents saw of a subagent.
+    pub fn has_seen(&self, agent: &str) -> Result<bool> {
+        let term = Term::from_field_text(self.fields.via, agent);
+        self.guarded(|| Ok(self.searcher.doc_freq(&term)? > 0))
+    }
+
     /// How many documents are what parents saw of subagents.
     pub fn count_seen(&self) -> Result<u64> {
         self.guarded(|| Ok(self.searcher.search(&*self.seen(), &Count)? as u64))

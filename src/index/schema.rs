@@ -42,7 +42,8 @@ pub(super) const FORMAT_VERSION: u32 = 4;
 /// 7. Tags that are only mentioned, numbers that are no line numbers, and shapes that were passed over are text.
 /// 8. A prompt counts once, in however many pieces it is kept.
 /// 9. What a session saw of a subagent is left out only for a transcript in the same session.
-pub const PARSER_VERSION: u32 = 9;
+/// 10. And only what that transcript has.
+pub const PARSER_VERSION: u32 = 10;
 
 /// The kind under which checkpoints are kept; no document has it.
 pub(super) const CHECKPOINT_KIND: &str = "file";

@@ -5,19 +5,21 @@
 //! always writes the header, so that a run that was cut short can be told from one that ended well.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tantivy::indexer::{NoMergePolicy, UserOperation};
-use tantivy::query::{BooleanQuery, Occur};
+use tantivy::query::{BooleanQuery, Occur, Query as TantivyQuery, RangeQuery};
 use tantivy::{IndexWriter, Term};
 
 use super::budget::{Budget, Permit};
 use super::checkpoint::{Checkpoint, FileKey};
 use super::directory::{SafeDirectory, Trouble};
 use super::entry::Entry;
+use super::ids::{uuid_bytes, uuid_group};
 use super::litter;
 use super::mark;
 use super::memory;
@@ -323,17 +325,19 @@ impl Writer {
         self.delete_documents(Term::from_field_text(self.fields.session, session))
     }
 
-    /// Drops what a parent saw of a subagent, now that its own transcript is there. If nobody knows whose it is, what
-    /// anybody saw.
-    pub fn forget_seen_of(&self, session: &str, agent: &str) -> Result<()> {
-        let of_agent = Term::from_field_text(self.fields.via, agent);
-        if session.is_empty() {
-            return self.delete_documents(of_agent);
-        }
-        let of_session = Term::from_field_text(self.fields.session, session);
-        let both = [of_agent, of_session].map(|term| (Occur::Must, exact(term)));
-        let both = Box::new(BooleanQuery::new(both.into()));
-        self.writer.0.delete_query(both).map(|_| ()).map_err(|error| self.error(&error))
+    /// Drops what a session saw of a message of its subagent, now that the subagent's own transcript has it.
+    pub fn forget_seen(&self, session: &str, agent: &str, uuid: &str) -> Result<()> {
+        let terms = [
+            Term::from_field_bytes(self.fields.uuid, &uuid_bytes(uuid)),
+            Term::from_field_text(self.fields.via, agent),
+            Term::from_field_text(self.fields.session, session),
+        ];
+        // Terms have only the beginning of an id.
+        let group = Bound::Included(Term::from_field_u64(self.fields.group, uuid_group(uuid)));
+        let group: Box<dyn TantivyQuery> = Box::new(RangeQuery::new(group.clone(), group));
+        let all = terms.map(exact).into_iter().chain([group]).map(|query| (Occur::Must, query)).collect();
+        let all = Box::new(BooleanQuery::new(all));
+        self.writer.0.delete_query(all).map(|_| ()).map_err(|error| self.error(&error))
     }
 
     /// Drops documents that were added before. In a whole run there is nothing to drop, and no telling what was before.

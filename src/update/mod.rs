@@ -4,23 +4,24 @@
 //! commit happens only when no unit is open, so every commit holds, of every file, exactly what its checkpoint
 //! says. A run that has nothing to do opens no writer and writes nothing.
 
+mod agents;
 mod carry;
 mod plan;
 mod read;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use crate::discover::{Root, Scan, SourceKind, discover, discover_around};
-use crate::document::Agents;
+use crate::discover::{Root, Scan, Source, SourceKind, discover, discover_around};
 use crate::error::{Error, ErrorKind, Problem, Result};
 use crate::fault;
-use crate::index::{FileKey, Locked, Reader, RunSize, Store, Writer};
+use crate::index::{Checkpoint, FileKey, Locked, Reader, RunSize, Store, Writer};
 use crate::lines::Transcript;
-use plan::Plan;
+use agents::Agents;
+use plan::{Plan, Work};
 
 /// How much is read between two commits.
 const COMMIT_EVERY: u64 = 256 << 20;
@@ -322,29 +323,40 @@ fn read_all(
 ) -> Result<Writer> {
     watch.planned(plan.work.len(), plan.bytes());
     let gate = Gate::new(writer, scan, plan, fresh);
+    // What has become of a subagent's transcript may concern those of its parents. At first there is nothing to become.
+    let (first, then): (Vec<&Work>, Vec<&Work>) =
+        plan.work.iter().partition(|work| fresh || work.source.kind == SourceKind::Agent);
+    read_some(&first, &gate, watch, report)?;
+    let bereft = gate.read_again(scan);
+    let then = then.into_iter().filter(|work| !bereft.iter().any(|again| again.source.path == work.source.path));
+    read_some(&then.chain(&bereft).collect::<Vec<_>>(), &gate, watch, report)?;
+    report.interrupted |= watch.stopped();
+    report.bytes = gate.read.load(Ordering::Relaxed);
+    Ok(gate.writer.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn read_some(files: &[&Work], gate: &Gate<'_>, watch: &dyn Watch, report: &mut Report) -> Result<()> {
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(Vec::new());
     let work = || -> Result<()> {
-        while let Some(work) = plan.work.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(work) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
             if watch.stopped() || gate.failed.load(Ordering::Relaxed) {
                 return Ok(());
             }
             let outcome =
-                read::read_file(work, &gate, watch).inspect_err(|_| gate.failed.store(true, Ordering::Relaxed))?;
+                read::read_file(work, gate, watch).inspect_err(|_| gate.failed.store(true, Ordering::Relaxed))?;
             outcomes.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
             watch.file_done();
         }
         Ok(())
     };
-    let threads = readers_for(plan.work.len());
+    let threads = readers_for(files.len());
     let results: Vec<Result<()>> = if threads == 1 { vec![work()] } else { rayon_pool(threads)?.broadcast(|_| work()) };
     results.into_iter().collect::<Result<Vec<()>>>()?;
     for outcome in outcomes.into_inner().unwrap_or_else(PoisonError::into_inner) {
         report.add(outcome);
     }
-    report.interrupted |= watch.stopped();
-    report.bytes = gate.read.load(Ordering::Relaxed);
-    Ok(gate.writer.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Ok(())
 }
 
 /// More readers than this do not help: the index is what takes the time.
@@ -364,6 +376,8 @@ struct Gate<'a> {
     fresh: bool,
     /// Subagents that have a transcript of their own.
     agents: Agents<'a>,
+    /// Transcripts that are to be read again, as those of their subagents no longer have what they had.
+    bereft: Mutex<HashMap<FileKey, Checkpoint>>,
     /// Sessions the user wants nothing of.
     forgotten: &'a HashSet<String>,
     /// Bytes read in all.
@@ -383,23 +397,27 @@ impl Unit<'_> {
 
 impl<'a> Gate<'a> {
     fn new(writer: Writer, scan: &'a Scan, plan: &'a Plan, fresh: bool) -> Self {
-        let agents = scan
-            .sources
-            .iter()
-            .filter(|source| source.kind == SourceKind::Agent)
-            .filter_map(|source| Some((source.session.as_str(), source.agent.as_deref()?)))
-            .collect();
         let writer = RwLock::new(writer);
         let forgotten = &plan.forgotten;
         Self {
             writer,
             fresh,
-            agents,
+            agents: Agents::new(scan),
+            bereft: Mutex::default(),
             forgotten,
             read: AtomicU64::new(0),
             uncommitted: AtomicU64::new(0),
             failed: AtomicBool::new(false),
         }
+    }
+
+    /// The transcripts that are to be read again.
+    fn read_again(&self, scan: &Scan) -> Vec<Work> {
+        let mut bereft = self.bereft.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_one = |source: &&Source| bereft.contains_key(&FileKey::of(&source.path));
+        let sources: Vec<&Source> =
+            if bereft.is_empty() { Vec::new() } else { scan.sources.iter().filter(is_one).collect() };
+        sources.into_iter().map(|source| Work::new(source, bereft.remove(&FileKey::of(&source.path)))).collect()
     }
 
     fn enter(&self) -> Unit<'_> {

@@ -1,6 +1,6 @@
 //! What is to be done: which files are new, grown, changed, moved or gone. Looks at stats and checkpoints only.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
 use crate::discover::{Root, Scan, Source, SourceKind};
@@ -16,6 +16,10 @@ pub(super) struct Work {
     pub(super) before: Option<Box<Checkpoint>>,
     /// The name under which it was read before, if it has a new one.
     pub(super) moved_from: Option<FileKey>,
+    /// Of a subagent's transcript: whether something that a parent saw of it may be in the index.
+    pub(super) was_seen: bool,
+    /// Of a subagent's transcript that was read before: those that have seen something of it, and left out what it has.
+    pub(super) parents: Vec<Checkpoint>,
 }
 
 /// What is to be done.
@@ -38,6 +42,11 @@ pub(super) struct Plan {
 }
 
 impl Work {
+    pub(super) fn new(source: &Source, before: Option<Checkpoint>) -> Self {
+        let before = before.map(Box::new);
+        Self { source: source.clone(), before, moved_from: None, was_seen: false, parents: Vec::new() }
+    }
+
     /// How much there is to read, as far as can be told without opening the file.
     pub(super) fn bytes(&self) -> u64 {
         let read = self.before.as_ref().filter(|before| !before.is_outdated()).map_or(0, |before| before.offset);
@@ -49,7 +58,7 @@ impl Plan {
     /// Plans for everything, as if nothing had ever been read.
     pub(super) fn from_scratch(scan: &Scan, forgotten: &HashSet<String>) -> Self {
         let wanted = scan.sources.iter().filter(|source| !forgotten.contains(&source.session));
-        let work = wanted.map(|source| Work { source: source.clone(), before: None, moved_from: None }).collect();
+        let work = wanted.map(|source| Work::new(source, None)).collect();
         Self { work, forgotten: forgotten.clone(), ..Self::default() }.ordered()
     }
 
@@ -62,13 +71,14 @@ impl Plan {
             if known.is_current(source) || plan.forgotten.contains(&source.session) {
                 plan.unchanged += 1;
             } else {
-                let before = reader.checkpoint(FileKey::of(&source.path))?;
-                plan.work.push(Work { source: source.clone(), before: before.map(Box::new), moved_from: None });
+                plan.work.push(Work::new(source, reader.checkpoint(FileKey::of(&source.path))?));
             }
         }
+        plan.find_families(reader, scan)?;
         let mut vanished = vanished(reader, &known, scan)?;
         plan.find_moved(&mut vanished);
         plan.settle(vanished, &known, scan, roots, confirm);
+        plan.read_parents_of_gone(reader, scan)?;
         Ok(plan.ordered())
     }
 
@@ -85,9 +95,10 @@ impl Plan {
             if plan.forgotten.contains(&source.session) || before.is_as(source) {
                 plan.unchanged += 1;
             } else {
-                plan.work.push(Work { source: source.clone(), before: Some(Box::new(before)), moved_from: None });
+                plan.work.push(Work::new(source, Some(before)));
             }
         }
+        plan.find_families(reader, scan)?;
         Ok(Some(plan.ordered()))
     }
 
@@ -105,6 +116,47 @@ impl Plan {
     fn ordered(mut self) -> Self {
         self.work.sort_by(|a, b| b.bytes().cmp(&a.bytes()).then_with(|| a.source.path.cmp(&b.source.path)));
         self
+    }
+
+    /// Looks up what the index has of subagents besides their transcripts, and who their parents are.
+    fn find_families(&mut self, reader: &Reader, scan: &Scan) -> Result<()> {
+        let is_known = |work: &&mut Work| !work.before.as_ref().is_some_and(|before| before.is_outdated());
+        let agents: Vec<_> =
+            self.work.iter_mut().filter(|work| work.source.kind == SourceKind::Agent).filter(is_known).collect();
+        if agents.is_empty() {
+            return Ok(());
+        }
+        let sessions = by_session(scan);
+        for work in agents {
+            let agent = work.source.agent.as_deref().unwrap_or_default();
+            work.was_seen = reader.has_seen(agent)?;
+            if let Some(before) = &work.before {
+                let parents = parents_of(before, agent, &sessions, reader)?;
+                work.parents = parents.into_iter().map(|(_, checkpoint)| checkpoint).collect();
+            }
+        }
+        Ok(())
+    }
+
+    /// What a subagent's transcript has is left out where others saw it; when that is gone, they speak for it.
+    fn read_parents_of_gone(&mut self, reader: &Reader, scan: &Scan) -> Result<()> {
+        let agents: Vec<_> = self.gone.iter().filter_map(|file| Some((file, file.agent_id()?))).collect();
+        if agents.is_empty() {
+            return Ok(());
+        }
+        let sessions = by_session(scan);
+        let mut bereft = BTreeMap::new();
+        for (file, agent) in agents {
+            let parents = parents_of(file, agent, &sessions, reader)?;
+            bereft.extend(parents.into_iter().map(|(source, parent)| (&source.path, (source, parent))));
+        }
+        for (path, (source, parent)) in bereft {
+            let planned = self.work.len();
+            self.work.retain(|work| work.source.path != *path);
+            self.unchanged -= usize::from(self.work.len() == planned);
+            self.work.push(Work::new(source, Some(parent.outdated())));
+        }
+        Ok(())
     }
 
     /// Recognises files that were read before under another name.
@@ -134,6 +186,34 @@ impl Plan {
             None => self.gone = gone,
         }
     }
+}
+
+/// The transcripts of sessions, by session.
+fn by_session(scan: &Scan) -> HashMap<&str, Vec<&Source>> {
+    let mut sessions: HashMap<&str, Vec<&Source>> = HashMap::new();
+    for source in scan.sources.iter().filter(|source| source.kind == SourceKind::Session) {
+        sessions.entry(&source.session).or_default().push(source);
+    }
+    sessions
+}
+
+/// The transcripts that have seen something of a subagent.
+fn parents_of<'s>(
+    file: &Checkpoint,
+    agent: &str,
+    sessions: &HashMap<&str, Vec<&'s Source>>,
+    reader: &Reader,
+) -> Result<Vec<(&'s Source, Checkpoint)>> {
+    let mut parents = Vec::new();
+    for source in sessions.get(file.session_id()).into_iter().flatten() {
+        let parent = reader.checkpoint(FileKey::of(&source.path))?;
+        parents.extend(
+            parent
+                .filter(|parent| !parent.forgotten && parent.state.saw.contains(agent))
+                .map(|parent| (*source, parent)),
+        );
+    }
+    Ok(parents)
 }
 
 /// Why it is not to be believed that so many files are gone, if it is not.

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::PoisonError;
 
 use super::plan::Work;
 use super::{FileOutcome, Gate, How, Watch};
 use crate::discover::{Source, SourceKind, Stat};
-use crate::document::{Builder, FileState, Place, TEXT_CAP};
+use crate::document::{Builder, Document, FileState, Place, TEXT_CAP};
 use crate::error::{Problem, Result};
 use crate::event::{self, AgentDescription, Reading};
 use crate::fault::{self, Bug};
@@ -59,8 +60,11 @@ impl Start {
             let how = if work.moved_from.is_some() { How::Moved } else { How::New };
             return Ok(Self { how, checkpoint: Checkpoint::begin(&work.source), ends: Ends::default() });
         };
-        let grown =
-            !before.is_outdated() && work.source.kind != SourceKind::Spill && transcript.stat.size >= before.offset;
+        // While it was gone, what others saw of it may have come in its place.
+        let was_replaced = before.gone_since.is_some() && work.was_seen;
+        let grown = !(before.is_outdated() || was_replaced)
+            && work.source.kind != SourceKind::Spill
+            && transcript.stat.size >= before.offset;
         if grown {
             let mut ends = transcript.ends(before.offset)?;
             let knows_project =
@@ -158,9 +162,14 @@ impl<'a> FileReading<'a> {
                 }
             }
         }
-        let was_gone = self.work.before.as_ref().is_none_or(|before| before.gone_since.is_some());
-        if let (true, Some(agent)) = (was_gone, &self.work.source.agent) {
-            writer.forget_seen_of(&self.work.source.session, agent)?;
+        if self.how == How::Rewritten {
+            // What is there no more, they may have seen.
+            for parent in &self.work.parents {
+                let title = parent.title();
+                let parent = parent.clone().outdated();
+                writer.checkpoint(&parent, title, true)?;
+                self.gate.bereft.lock().unwrap_or_else(PoisonError::into_inner).insert(parent.key(), parent);
+            }
         }
         Ok(())
     }
@@ -303,6 +312,7 @@ impl<'a> FileReading<'a> {
 
     fn hand_over(&mut self) -> Result<()> {
         let documents = self.builder.documents();
+        self.forget_seen(&documents)?;
         self.outcome.documents += documents.len() as u64;
         self.outcome.text_bytes += documents.iter().map(|document| document.text.len() as u64).sum::<u64>();
         self.watch.documents(documents.len() as u64);
@@ -310,6 +320,18 @@ impl<'a> FileReading<'a> {
             Some(unit) if !documents.is_empty() => unit.writer().add(self.key, documents, &mut self.past),
             _ => Ok(()),
         }
+    }
+
+    /// Drops what parents saw of a subagent, where it now says so itself.
+    fn forget_seen(&self, documents: &[Document]) -> Result<()> {
+        let (Some(unit), Some(agent)) = (&self.unit, &self.work.source.agent) else { return Ok(()) };
+        if self.gate.fresh || !(self.work.was_seen || self.gate.agents.is_behind(agent)) {
+            return Ok(());
+        }
+        let mut messages: Vec<_> =
+            documents.iter().filter_map(|document| Some((&document.session, document.uuid.as_ref()?))).collect();
+        messages.dedup();
+        messages.into_iter().try_for_each(|(session, uuid)| unit.writer().forget_seen(session, agent, uuid))
     }
 
     /// Ends a unit: what was read and the record of it go in together; then others may commit.

@@ -1188,7 +1188,8 @@ fn a31_a_subagent_whose_transcript_comes_later() {
     env.index();
     assert_eq!(env.count("seenbyparent"), 1);
     env.verify();
-    env.write(format!("-home-u-x/{id}/subagents/agent-late1.jsonl"), agent_line("late1", 20, "saiditself"));
+    let own = inner.replacen('{', r#"{"isSidechain":true,"agentId":"late1","#, 1).replace("seenbyparent", "saiditself");
+    env.write(format!("-home-u-x/{id}/subagents/agent-late1.jsonl"), own + "\n");
     env.index();
     assert_eq!((env.count("seenbyparent"), env.count("saiditself")), (0, 1), "as when both are read at once");
     env.verify();

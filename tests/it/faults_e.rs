@@ -511,6 +511,30 @@ fn assert_same_hits(env: &Env, before: &Answers) {
     }
 }
 
+/// A new version has put its index in place of the older one, and was killed before that was removed.
+#[test]
+fn e10_an_older_index_that_was_left_is_removed() {
+    let env = Env::new();
+    let [id, other] = [1, 2].map(session);
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "a secret quoll"));
+    env.write(format!("-p/{other}.jsonl"), user_line(&other, 2, "stays"));
+    env.index();
+    let (current, older) = make_older(&env);
+    let kept = files(&older);
+    for is_whole in [true, false] {
+        env.index();
+        std::fs::create_dir(&older).expect("made");
+        for (name, bytes) in kept.iter().filter(|(name, _)| is_whole || *name != "meta.json") {
+            std::fs::write(older.join(name), bytes).expect("written");
+        }
+        let back = std::fs::File::options().write(true).open(older.join("meta.json")).ok();
+        back.into_iter().for_each(|file| file.set_modified(std::time::UNIX_EPOCH).expect("set"));
+        env.heal();
+        assert!(!older.exists() && current.exists());
+        assert_eq!((env.count("quoll"), env.count("stays")), (1, 1));
+    }
+}
+
 /// The folder of the index; there must be one.
 fn index_folder(env: &Env) -> PathBuf {
     let entries = std::fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());

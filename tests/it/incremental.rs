@@ -31,7 +31,7 @@ enum Op {
     IndexOne { file: usize },
 }
 
-const FILES: usize = 4;
+const FILES: usize = 5;
 
 fn op() -> impl Strategy<Value = Op> {
     let file = 0..FILES;
@@ -83,7 +83,9 @@ impl World {
         // In memory where that is possible: this is about what is read, not about what survives a power cut.
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("temporary folder");
         for project in ["a", "b"] {
-            fs::create_dir_all(dir.path().join("root/projects").join(project)).expect("made");
+            let agents = PathBuf::from(name(OWN_AGENT));
+            let folder = dir.path().join("root/projects").join(project).join(agents.parent().expect("a folder"));
+            fs::create_dir_all(folder).expect("made");
         }
         Self { dir }
     }
@@ -207,22 +209,25 @@ fn write_over(path: &Path, text: &[u8]) {
     file.write_all(text).expect("written");
 }
 
-/// The last of the files is a subagent's.
+/// The last of the files are subagents': one in the folder of its session, one in that of the project.
+const OWN_AGENT: usize = FILES - 2;
 const AGENT: usize = FILES - 1;
 
 fn name(file: usize) -> String {
-    if file == AGENT {
-        "agent-a0b1c2d.jsonl".to_string()
-    } else {
-        format!("{}.jsonl", session(u32::try_from(file).expect("small")))
+    match file {
+        AGENT => "agent-a0b1c2d.jsonl".to_string(),
+        OWN_AGENT => format!("{}/subagents/agent-{SEEN}.jsonl", session(0)),
+        _ => format!("{}.jsonl", session(u32::try_from(file).expect("small"))),
     }
 }
 
-const LINE_KINDS: usize = 13;
+/// The subagent that its parent saw something of.
+const SEEN: &str = "a9e8d7c";
+const LINE_KINDS: usize = 15;
 
 /// Lines of many kinds, each with words of its own.
 fn made(kinds: &[usize], file: usize, step: u32) -> Vec<u8> {
-    let session = session(u32::try_from(file).expect("small"));
+    let session = session(if file == OWN_AGENT { 0 } else { u32::try_from(file).expect("small") });
     let mut text = String::new();
     for (at, kind) in kinds.iter().enumerate() {
         let number = step * 100 + u32::try_from(at).expect("small");
@@ -258,6 +263,17 @@ fn made(kinds: &[usize], file: usize, step: u32) -> Vec<u8> {
                 format!(
                     r#"{{"type":"progress","uuid":"{id}","data":{{"type":"agent_progress","agentId":"zzz{step}","message":{{"type":"assistant","uuid":"in{id}","message":{{"content":[{{"type":"text","text":"seen {prompt}"}}]}}}}}}}}"#
                 ) + "\n"
+            }
+            // What a subagent says, as it says it and as its parent sees it.
+            13 | 14 => {
+                let said = format!(
+                    r#"{{"type":"assistant","uuid":"said{0}","sessionId":"{session}","message":{{"content":[{{"type":"text","text":"said {0}"}}]}}}}"#,
+                    number % 5
+                );
+                let seen = format!(
+                    r#"{{"type":"progress","uuid":"{id}","data":{{"type":"agent_progress","agentId":"{SEEN}","message":{said}}}}}"#
+                );
+                (if file < OWN_AGENT { seen } else { said }) + "\n"
             }
             7 => format!("garbage {prompt}\n"),
             8 => "\n".to_string(),

@@ -437,7 +437,8 @@ fn what_a_parent_saw_comes_back_when_the_subagent_is_pruned() {
     env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "go and look") + &progress);
     let agent = format!("-p/{id}/subagents/agent-late1.jsonl");
     let own = user_line(&id, 2, "a dunnart of its own").replacen('{', r#"{"isSidechain":true,"agentId":"late1","#, 1);
-    env.write(&agent, own);
+    let same = inner.replacen('{', &format!(r#"{{"isSidechain":true,"agentId":"late1","sessionId":"{id}","#), 1);
+    env.write(&agent, own.replace("a dunnart", "something") + &same + "\n");
     env.index();
     let found = || env.hits_with(&["dunnart", "--agents"]).len();
     assert_eq!(found(), 1);
@@ -544,6 +545,54 @@ fn letters_that_only_the_history_has() {
     }
 }
 
+/// What a parent saw of a subagent was left out as soon as there was any transcript of it, even one without the message; and it
+/// did not come back when that was cut, or went.
+#[test]
+fn what_a_subagent_lacks_its_parent_tells() {
+    const WORDS: [&str; 4] = ["", "dunnart", "bilby", "cuscus"];
+    let env = Env::new();
+    let id = session(1);
+    let said = |number: u32| {
+        format!(
+            r#"{{"type":"assistant","uuid":"{}","sessionId":"{id}","message":{{"content":[{{"type":"text","text":"{}"}}]}}}}"#,
+            crate::util::uuid(number),
+            WORDS[number as usize]
+        )
+    };
+    let seen = |number| {
+        format!(
+            r#"{{"type":"progress","uuid":"p{number}","sessionId":"{id}","data":{{"type":"agent_progress","agentId":"late1","message":{}}}}}"#,
+            said(number)
+        ) + "\n"
+    };
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 9, "go and look") + &(1..4).map(seen).collect::<String>());
+    let agent = format!("-p/{id}/subagents/agent-late1.jsonl");
+    let own = |numbers: std::ops::Range<u32>| numbers.map(|number| said(number) + "\n").collect::<String>();
+    let nothing = "\0".repeat(64);
+    for transcript in [
+        None,
+        Some(own(1..2)),
+        Some(own(1..4)),
+        Some(own(1..3)),
+        Some(own(2..4)),
+        Some(String::new()),
+        Some(own(1..4)),
+        Some(nothing),
+        None,
+        Some(own(1..4)),
+        None,
+    ] {
+        match &transcript {
+            Some(text) => drop(env.write(&agent, text)),
+            None => drop(std::fs::remove_file(env.file(&agent))),
+        }
+        assert!(matches!(env.run(&["index", "--confirm"]).code, 0 | 3));
+        let found: Vec<usize> = WORDS[1..].iter().map(|word| env.hits_with(&[word, "--agents"]).len()).collect();
+        assert_eq!(found, [1, 1, 1], "{transcript:?}");
+        env.verify();
+    }
+}
+
 /// What a session saw of its subagent went when a subagent of another session had the same id; and it stayed when the file of
 /// its own subagent came back.
 #[test]
@@ -555,7 +604,8 @@ fn subagents_of_two_sessions_with_one_id() {
         r#"{{"type":"progress","uuid":"p1","sessionId":"{id}","timestamp":"2026-10-01T11:00:00.000Z","data":{{"type":"agent_progress","agentId":"late1","message":{inner}}}}}"#
     ) + "\n";
     let own = |id: &str, text| {
-        let line = user_line(id, 2, text).replacen('{', r#"{"isSidechain":true,"agentId":"late1","#, 1);
+        let line = user_line(id, 2, text).replace(&crate::util::uuid(2), "in1");
+        let line = line.replacen('{', r#"{"isSidechain":true,"agentId":"late1","#, 1);
         env.write(format!("-p/{id}/subagents/agent-late1.jsonl"), line)
     };
     let seen = || env.hits_with(&["\"seen dunnart\"", "--agents"]).len();
