@@ -118,8 +118,9 @@ fn needs_of_segment(segment: &str, open_left: bool, open_right: bool) -> Vec<Nod
 fn needs_of_run(segment: &str, open_left: bool, open_right: bool) -> Vec<Node> {
     let parts: Vec<String> =
         analysis::terms(segment).into_iter().filter(|(_, _, whole)| !whole).map(|(term, _, _)| term).collect();
-    let is_pair = |part: &String| part.chars().all(analysis::is_unspaced) && part.chars().count() == 2;
-    if !(open_left || open_right) || parts.iter().all(is_pair) {
+    // Of a script without blanks each pair is a term, at the ends too; folded, it may be one character: `ﾃﾞ`.
+    let has_pairs = segment.chars().filter(|c| analysis::is_unspaced(*c)).count() > 1;
+    if !(open_left || open_right) || has_pairs {
         return parts.into_iter().map(Node::Term).collect();
     }
     let mut text = parts.concat();
@@ -127,8 +128,9 @@ fn needs_of_run(segment: &str, open_left: bool, open_right: bool) -> Vec<Node> {
     let is_long = text.len() >= TERM_CAP;
     text.truncate(text.floor_char_boundary(TERM_CAP - 1));
     let is_short = text.chars().count() < 2 && !text.chars().all(analysis::is_unspaced);
-    // A small letter behind capitals cuts them elsewhere: `PRs` is p, rs.
-    let is_cut = is_long || parts.len() > 1 || open_right && segment.ends_with(char::is_uppercase);
+    // A small letter behind capitals cuts them elsewhere: `PRs` is p, rs. And so it does a capital beyond ASCII and digits.
+    let is_mixed = !segment.is_ascii() && segment.contains(char::is_numeric) && segment.contains(char::is_alphabetic);
+    let is_cut = is_long || parts.len() > 1 || is_mixed || open_right && segment.ends_with(char::is_uppercase);
     let (open_left, open_right) = if is_cut { (true, true) } else { (open_left, open_right) };
     if text.is_empty() || is_short { Vec::new() } else { vec![Node::Part { text, open_left, open_right }] }
 }
@@ -214,6 +216,10 @@ mod tests {
             ("語def", "~語 def~"),
             ("ooBar検索 xy", "~oobar~ 検索 xy~"),
             (" a検b ", "a 検 b"),
+            ("ﾃﾞｰﾀ", "テ ー ータ"),
+            ("語ｶﾞ", "語カ カ"),
+            ("b的Ü1", "的 ~u1~"),
+            ("用Ａ１", "~用 ~a1~"),
             ("a=1", ""),
             ("those PR", "~those ~pr~"),
             ("let max_retries = 3;", "~let max retries 3"),
