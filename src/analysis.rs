@@ -12,7 +12,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
 /// Raised whenever the same text would give other terms than before; part of the index's fingerprint.
-pub const ANALYSIS_VERSION: u32 = 5;
+pub const ANALYSIS_VERSION: u32 = 6;
 
 /// Longer terms are cut here; a query is cut alike, so it still finds them.
 pub const TERM_CAP: usize = 255;
@@ -401,6 +401,10 @@ fn split_segment(text: &str, segment: Range<usize>, parts: &mut Vec<Range<usize>
     let mut before_at = segment.start;
     let mut chars = text[segment.clone()].char_indices().map(|(at, c)| (segment.start + at, c)).peekable();
     while let Some((at, c)) = chars.next() {
+        if is_combining_mark(c) {
+            // It belongs to what it stands behind, and is no capital of its own.
+            continue;
+        }
         let class = class_of(c, before);
         let ends = chars.peek().is_none_or(|(_, next)| class_of(*next, class) != Class::Lower);
         if at > from {
@@ -592,6 +596,7 @@ mod tests {
         for (text, expected) in [
             ("Café naïve", "0:cafe 1:naive"),
             ("cafe\u{301}", "0:cafe"),
+            ("E\u{301}coleNormale", "0:[=ecolenormale] 0:ecole 1:normale"),
             ("Ｆｕｌｌ", "0:full"),
             ("Привет Мир", "0:привет 1:мир"),
             ("日本語", "0:日本 1:本語"),
