@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use memchr::memmem;
 use rayon::prelude::*;
 use tantivy::query::FuzzyTermQuery;
+use tantivy::termdict::TermStreamer;
 use tantivy::{SegmentReader, Term};
 
 use super::reader::Reader;
@@ -367,18 +368,28 @@ impl Reader {
         Ok(self.most_common(known, 1))
     }
 
-    /// Terms at most so many letters away: of equal distance those that begin alike, then the more common ones.
+    /// Terms at most so many letters away: of equal distance those that begin alike, then the more common ones. Hardly
+    /// anybody mistakes the first letter and another one, and to look for that takes most of the time.
     fn spelled_alike(&self, word: &str, furthest: u8) -> tantivy::Result<Vec<Meant>> {
         let term = Term::from_field_text(self.fields.body, word);
-        let automaton = FuzzyTermQuery::new(term, furthest, true).automaton()?;
+        let nearest = FuzzyTermQuery::new(term.clone(), 1, true).automaton()?;
+        let near = (furthest > 1).then(|| FuzzyTermQuery::new(term, furthest, true).automaton()).transpose()?;
+        let first = word.char_indices().find(|(_, c)| *c != WHOLE_MARK).map_or(0, |(at, c)| at + c.len_utf8());
+        let (start, behind) = (&word[..first], format!("{}{}", &word[..first], char::MAX));
         let near_in = |reader: &SegmentReader| -> tantivy::Result<Vec<(String, u64)>> {
             let index = reader.inverted_index(self.fields.body)?;
-            let mut stream = index.terms().search(&automaton).into_stream()?;
-            let mut near = Vec::new();
-            while stream.advance() {
-                near.push((String::from_utf8_lossy(stream.key()).into_owned(), u64::from(stream.value().doc_freq)));
+            let mut found = BTreeMap::new();
+            let mut take = |mut stream: TermStreamer<'_, _>| {
+                while stream.advance() {
+                    let term = String::from_utf8_lossy(stream.key()).into_owned();
+                    found.insert(term, u64::from(stream.value().doc_freq));
+                }
+            };
+            take(index.terms().search(&nearest).into_stream()?);
+            if let Some(near) = &near {
+                take(index.terms().search(near).ge(start).lt(&behind).into_stream()?);
             }
-            Ok(near)
+            Ok(found.into_iter().collect())
         };
         let near = self.in_all_segments(near_in)?;
         let letters_of = |term: &str| term.strip_prefix(WHOLE_MARK).map(str::to_string);

@@ -121,7 +121,8 @@ impl Collector for Gather {
     fn merge_fruits(&self, fruits: Vec<Vec<Found>>) -> tantivy::Result<Vec<Found>> {
         Ok(fruits
             .into_iter()
-            .reduce(|mut all, more| {
+            .reduce(|one, other| {
+                let (mut all, more) = if one.len() < other.len() { (other, one) } else { (one, other) };
                 all.extend(more);
                 all
             })

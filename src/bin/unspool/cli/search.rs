@@ -15,6 +15,7 @@ use super::refresh;
 use super::words::joined;
 use crate::config::{self, Config};
 use crate::out;
+use crate::process::Threads;
 
 /// The most results one call may ask for.
 const LIMIT_CAP: usize = 10_000;
@@ -211,11 +212,11 @@ enum Order {
 
 pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
     crate::process::keep_memory();
-    crate::process::start_threads();
+    let threads = Threads::start();
     let start = Instant::now();
     let request = request(config, args)?;
     let fresh = refresh::open(config, !args.no_refresh)?;
-    let mut response = search(&fresh.reader, &request)?;
+    let mut response = threads.share(|| search(&fresh.reader, &request))?;
     response.next = response.next.map(|cursor| cursor.of(args.question()));
     let nothing = response.total_hits == 0;
     let instead = if nothing && !args.shown.quiet { suggestions(&fresh.reader, &request)? } else { Vec::new() };
