@@ -340,9 +340,14 @@ impl<'s> Builder<'s> {
         if !self.state.saw.contains(agent.as_ref()) {
             self.state.saw.insert(agent.to_string());
         }
-        if self.agents.is_some_and(|agents| agents.hold(&session, &agent, inner.uuid.as_deref())) {
-            return;
-        }
+        // What is left out still tells what its results belong to, which may not be.
+        let is_held = self.agents.is_some_and(|agents| agents.hold(&session, &agent, inner.uuid.as_deref()));
+        let unheard = is_held.then(|| {
+            let calls = std::mem::take(&mut self.state.calls);
+            let unheard = self.state.clone();
+            self.state.calls = calls;
+            unheard
+        });
         inner.sidechain = true;
         inner.timestamp = inner.timestamp.or(outer.timestamp);
         inner.agent = Some(agent.clone());
@@ -355,6 +360,12 @@ impl<'s> Builder<'s> {
             }
             Body::Assistant { blocks, .. } => self.assistant(place, &inner, &self.base(&inner), blocks),
             _ => {}
+        }
+        if let Some(unheard) = unheard {
+            self.out.truncate(made);
+            let calls = std::mem::take(&mut self.state.calls);
+            self.state = FileState { calls, ..unheard };
+            return;
         }
         for document in &mut self.out[made..] {
             document.via = Some(agent.to_string());

@@ -266,10 +266,17 @@ fn made(kinds: &[usize], file: usize, step: u32) -> Vec<u8> {
             }
             // What a subagent says, as it says it and as its parent sees it.
             13 | 14 => {
-                let said = format!(
-                    r#"{{"type":"assistant","uuid":"said{0}","sessionId":"{session}","message":{{"content":[{{"type":"text","text":"said {0}"}}]}}}}"#,
-                    number % 5
-                );
+                let said = match number % 5 {
+                    3 => format!(
+                        r#"{{"type":"assistant","uuid":"said3","sessionId":"{session}","message":{{"content":[{{"type":"tool_use","id":"s1","name":"Read","input":{{"file_path":"/w/x/s.rs"}}}}]}}}}"#
+                    ),
+                    4 => format!(
+                        r#"{{"type":"user","uuid":"said4","sessionId":"{session}","message":{{"content":[{{"type":"tool_result","tool_use_id":"s1","content":"read it"}}]}}}}"#
+                    ),
+                    other => format!(
+                        r#"{{"type":"assistant","uuid":"said{other}","sessionId":"{session}","message":{{"content":[{{"type":"text","text":"said {other}"}}]}}}}"#
+                    ),
+                };
                 let seen = format!(
                     r#"{{"type":"progress","uuid":"{id}","data":{{"type":"agent_progress","agentId":"{SEEN}","message":{said}}}}}"#
                 );
