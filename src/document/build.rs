@@ -57,7 +57,8 @@ impl<'s> Builder<'s> {
         Self { kind, session, agent, state, agents: None, forgotten: None, out: Vec::new(), part: 0, counted: false }
     }
 
-    /// Tells what subagents' own transcripts hold, so that it is left out where their parent saw it, and which sessions are to be left out of the prompt history.
+    /// Tells what subagents' own transcripts hold, so that it is left out where their parent saw it, and which sessions
+    /// are to be left out of the prompt history.
     #[must_use]
     pub fn knowing(mut self, agents: &'s dyn OwnTranscripts, forgotten: &'s HashSet<String>) -> Self {
         self.agents = Some(agents);

@@ -385,7 +385,7 @@ pub struct FileState {
     /// Lines without words, and lines of unknown type, by type.
     pub passed_over: BTreeMap<String, u64>,
     /// Subagents of which it has messages; those that their own transcripts have are left out.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub saw: BTreeSet<String>,
     /// Lines of types nobody knew.
     pub unknown: u64,

@@ -111,8 +111,9 @@ impl Typed {
     }
 }
 
+/// In lower case. What only begins with a letter of ASCII then, `İ` say, stays itself.
 fn lower(c: char) -> char {
-    c.to_lowercase().next().unwrap_or(c)
+    c.to_lowercase().next().filter(|small| small.is_ascii() == c.is_ascii()).unwrap_or(c)
 }
 
 #[cfg(test)]
@@ -135,6 +136,7 @@ mod tests {
             ("_größe x", "_GRÖSSE X", Some(false)),
             ("Écran.x", "l'éCRAN . X", Some(true)),
             ("测试.x", "一测试.X", Some(true)),
+            ("İz.x", "the İz.x", Some(true)),
             ("a.a.b", "a.a.a.b", Some(true)),
             ("a.b", "a. ", Some(false)),
             ("display mode", "", None),

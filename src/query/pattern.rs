@@ -128,7 +128,7 @@ fn needs_of_run(segment: &str, open_left: bool, open_right: bool) -> Vec<Node> {
     let is_long = text.len() >= TERM_CAP;
     text.truncate(text.floor_char_boundary(TERM_CAP - 1));
     let is_short = text.chars().count() < 2 && !text.chars().all(analysis::is_unspaced);
-    // A small letter behind capitals cuts them elsewhere: `PRs` is p, rs. And so it does a capital beyond ASCII and digits.
+    // A small letter behind capitals cuts them elsewhere: `PRs` is p, rs; and `Ü1` is one word, but `Ü10z` three.
     let is_mixed = !segment.is_ascii() && segment.contains(char::is_numeric) && segment.contains(char::is_alphabetic);
     let is_cut = is_long || parts.len() > 1 || is_mixed || open_right && segment.ends_with(char::is_uppercase);
     let (open_left, open_right) = if is_cut { (true, true) } else { (open_left, open_right) };

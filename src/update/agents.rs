@@ -2,21 +2,18 @@
 //! left out where the subagent's own transcript has it.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-
-use memchr::memmem;
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::discover::{Scan, Source, SourceKind};
 use crate::document::OwnTranscripts;
+use crate::event::Ids;
 use crate::index::FileKey;
+use crate::lines::Transcript;
 
 /// How much of a transcript is looked through at a time.
 const PIECE: usize = 1 << 20;
-/// The longest id, with its key and what is around it.
-const LONGEST: usize = 256;
 
 /// The subagents that have a transcript of their own.
 #[derive(Debug)]
@@ -27,15 +24,6 @@ pub(super) struct Agents<'a> {
     found: Mutex<HashMap<FileKey, Arc<Ids>>>,
     /// Subagents of which something was seen that their transcripts did not have when they were asked.
     behind: Mutex<HashSet<String>>,
-}
-
-/// The ids in a transcript.
-#[derive(Debug, Default)]
-struct Ids {
-    /// The session it belongs to, as the first of its lines has it.
-    session: Option<String>,
-    /// Fingerprints of the ids of lines.
-    lines: HashSet<u64>,
 }
 
 impl<'a> Agents<'a> {
@@ -59,7 +47,7 @@ impl<'a> Agents<'a> {
         let known = self.found.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         known.unwrap_or_else(|| {
             // What cannot be read holds nothing that could be found.
-            let ids = Arc::new(File::open(&source.path).and_then(ids_in).unwrap_or_default());
+            let ids = Arc::new(ids_in(&source.path).unwrap_or_default());
             self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(key, ids.clone());
             ids
         })
@@ -76,7 +64,7 @@ impl OwnTranscripts for Agents<'_> {
             let ids = self.ids_in(source);
             // Older files do not say by their place whose they are.
             let is_own = !source.session.is_empty() || ids.session.as_deref() == Some(session);
-            is_own && uuid.map_or(!ids.lines.is_empty(), |uuid| ids.lines.contains(&xxh3_64(uuid.as_bytes())))
+            is_own && ids.hold(uuid)
         };
         let held = files.iter().any(holds);
         if !held {
@@ -86,32 +74,16 @@ impl OwnTranscripts for Agents<'_> {
     }
 }
 
-/// Looks for ids, without reading the lines they stand in.
-fn ids_in(mut file: File) -> io::Result<Ids> {
-    let [uuid, session] = ["\"uuid\"", "\"sessionId\""].map(memmem::Finder::new);
-    let mut ids = Ids::default();
-    let mut bytes = Vec::new();
+fn ids_in(path: &Path) -> io::Result<Ids> {
+    let mut transcript = Transcript::open(path)?;
+    let (mut ids, mut waiting, mut at) = (Ids::default(), Vec::new(), 0);
     loop {
-        let kept = bytes.len();
-        file.by_ref().take(PIECE as u64).read_to_end(&mut bytes)?;
-        for at in uuid.find_iter(&bytes) {
-            ids.lines.extend(value_at(&bytes[at + uuid.needle().len()..]).map(xxh3_64));
-        }
-        if ids.session.is_none() {
-            let at = session.find_iter(&bytes).find_map(|at| value_at(&bytes[at + session.needle().len()..]));
-            ids.session = at.map(|id| String::from_utf8_lossy(id).into_owned());
-        }
-        if bytes.len() == kept {
+        let piece = transcript.read_up_to(at, PIECE)?;
+        if piece.is_empty() {
             return Ok(ids);
         }
-        // An id may be cut in two.
-        bytes.drain(..bytes.len().saturating_sub(LONGEST));
+        at += piece.len() as u64;
+        waiting.extend(piece);
+        ids.take(&mut waiting);
     }
-}
-
-/// The string that is the value of a key, given what comes behind the key.
-fn value_at(behind: &[u8]) -> Option<&[u8]> {
-    let value = behind.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start().strip_prefix(b"\"")?;
-    let value = &value[..value.len().min(LONGEST)];
-    Some(&value[..memchr::memchr(b'"', value)?])
 }
