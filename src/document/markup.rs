@@ -134,6 +134,20 @@ fn command(text: &str) -> Option<(String, &str)> {
     if let Some((inner, rest)) = block(text, "bash-input") {
         return Some((format!("! {}", inner.trim()), rest));
     }
+    let ([name, message, arguments], rest) = command_parts(text);
+    let name = name.or(message)?;
+    Some((format!("{name} {}", arguments.unwrap_or_default()).trim().to_string(), rest))
+}
+
+/// What Claude Code announced when a command was given, if that is more than its name.
+pub(super) fn announced(text: &str) -> Option<&str> {
+    let ([name, message, _], _) = command_parts(text);
+    let is_more =
+        |message: &&str| name.is_some_and(|name| name.trim_start_matches('/') != message.trim_start_matches('/'));
+    message.filter(|message| !message.is_empty()).filter(is_more)
+}
+
+fn command_parts(text: &str) -> ([Option<&str>; COMMAND.len()], &str) {
     let mut parts = [None; COMMAND.len()];
     let mut rest = text;
     // Each part once: what comes again is another command.
@@ -144,9 +158,7 @@ fn command(text: &str) -> Option<(String, &str)> {
         parts[at] = Some(inner.trim());
         rest = behind;
     }
-    let [name, message, arguments] = parts;
-    let name = name.or(message)?;
-    Some((format!("{name} {}", arguments.unwrap_or_default()).trim().to_string(), rest))
+    (parts, rest)
 }
 
 /// All that was printed, and what follows it. Output that was cut has no end.
@@ -264,6 +276,18 @@ mod tests {
         ] {
             assert_eq!(named_file(note), file, "{note}");
         }
+    }
+
+    #[test]
+    fn what_a_command_announces_is_more_than_its_name() {
+        for (message, expected) in
+            [("init", None), ("/init", None), ("", None), ("init is reading…", Some("init is reading…"))]
+        {
+            let text = format!("<command-message>{message}</command-message>\n<command-name>/init</command-name>");
+            assert_eq!(announced(&text), expected, "{message}");
+        }
+        assert_eq!(announced("<command-message>alone</command-message>"), None);
+        assert_eq!(announced("plain"), None);
     }
 
     #[test]

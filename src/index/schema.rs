@@ -43,7 +43,8 @@ pub(super) const FORMAT_VERSION: u32 = 4;
 /// 8. A prompt counts once, in however many pieces it is kept.
 /// 9. What a session saw of a subagent is left out only for a transcript in the same session.
 /// 10. And only what that transcript has.
-pub const PARSER_VERSION: u32 = 10;
+/// 11. What a command announces.
+pub const PARSER_VERSION: u32 = 11;
 
 /// The kind under which checkpoints are kept; no document has it.
 pub(super) const CHECKPOINT_KIND: &str = "file";

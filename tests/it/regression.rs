@@ -255,13 +255,17 @@ fn a_link_to_above_is_not_followed() {
     let line = user_line(&other, 2, "another pangolin");
     std::fs::write(elsewhere.join(format!("{other}.jsonl")), line).expect("written");
     std::os::unix::fs::symlink(&elsewhere, env.file("-linked")).expect("linked");
+    // Within a project none is followed, and that is said.
+    std::fs::create_dir(env.file(format!("-home-u-x/{id}"))).expect("made");
+    std::os::unix::fs::symlink(&elsewhere, env.file(format!("-home-u-x/{id}/subagents"))).expect("linked");
+    std::os::unix::fs::symlink(&elsewhere, env.file("-home-u-x/memory")).expect("linked");
     let ran = env.run(&["index"]);
     assert_eq!((ran.code, env.count("pangolin")), (3, 2), "{}", ran.stderr);
     let problems = env.problems();
-    for name in ["-all", "-up", "-self"] {
+    for name in ["-all", "-up", "-self", "subagents"] {
         assert!(problems.iter().any(|problem| problem.contains(name)), "{name}: {problems:?}");
     }
-    assert_eq!(problems.len(), 3, "{problems:?}");
+    assert_eq!(problems.len(), 4, "{problems:?}");
 }
 
 /// Of a session that has a transcript, prompts that stand in the history only, as one that was taken back, were found by
@@ -285,6 +289,19 @@ fn what_only_the_history_has_is_found_beside_a_transcript() {
     assert!(weaker.iter().any(|hit| hit["kind"] == "history"), "hidden by a hit with one word of three: {weaker:?}");
     let [only] = &env.hits("bilby")[..] else { panic!("not found once") };
     assert_eq!((only["kind"].as_str(), only["session_id"].as_str()), (Some("history"), Some(id.as_str())));
+}
+
+/// What Claude Code announces when a command is given was found by nothing.
+#[test]
+fn what_a_command_announces_is_found() {
+    let env = Env::new();
+    let id = session(1);
+    let said =
+        "<command-message>init is analyzing your codebase…</command-message>\n<command-name>/init</command-name>";
+    env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, said));
+    env.index();
+    let [found] = &env.hits("analyzing codebase")[..] else { panic!("not found once") };
+    assert_eq!((found["kind"].as_str(), found["title"].as_str()), (Some("notice"), Some("/init")));
 }
 
 /// A project that is a link to a disk which is not mounted just now: every run ended with 3, and its sessions were taken

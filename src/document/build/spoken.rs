@@ -109,7 +109,12 @@ impl Builder<'_> {
             self.note_said(&said.words);
             self.state.first_command.get_or_insert_with(|| beginning(&said.words));
         }
-        self.push(place, document, &said.words)
+        let made = self.push(place, document, &said.words);
+        let announced = markup::announced(text).filter(|_| said.kind == Kind::Command);
+        announced.map_or(made, |words| {
+            let base = Document { role: Role::Meta, kind: Kind::Notice, ..self.base(event) };
+            self.push(place, base, words) | made
+        })
     }
 
     /// Takes in what Claude Code put beside a prompt: a reminder, or what was open or selected in the editor. The queue
