@@ -211,7 +211,8 @@ impl Reader {
                 });
                 placed.push(((from_class(copy.class).2, place.clone()), copy));
             }
-            let better = |a: &Found, b: &Found| b.score.total_cmp(&a.score).then(a.address.cmp(&b.address));
+            let line = |one: &Found| (self.line_of(one.address), one.address);
+            let better = |a: &Found, b: &Found| b.score.total_cmp(&a.score).then_with(|| line(a).cmp(&line(b)));
             if let Some((_, first)) = placed.into_iter().min_by(|a, b| a.0.cmp(&b.0).then_with(|| better(a.1, b.1))) {
                 let (in_order, rare) = (hit.in_order, hit.rare);
                 *hit = Found { score: hit.score, time: hit.time, in_order, rare, ..*first };

@@ -217,6 +217,8 @@ pub(super) fn fold(
     all_history: bool,
 ) -> (Vec<Found>, ByPrint<Vec<Found>>) {
     let mut equals: ByPrint<Vec<Found>> = ByPrint::default();
+    // How well the copy that is shown matches by itself; the hit has the best of all.
+    let mut own: ByPrint<Score> = ByPrint::default();
     let mut seen = Seen::with_room_for(matches.len());
     let mut spoken = Prints::default();
     let mut echoes: Vec<(i64, Found)> = Vec::new();
@@ -234,15 +236,20 @@ pub(super) fn fold(
                 count += 1;
             }
             Some(place) => {
-                let known = matches[place];
-                if found.session != known.session || details.source(&found) != details.source(&known) {
-                    equals.entry(found.group).or_insert_with(|| vec![known]).push(found);
+                let hit = matches[place];
+                let known = Found { score: own.get(&found.group).copied().unwrap_or(hit.score), ..hit };
+                let is_other = || found.session != known.session || details.source(&found) != details.source(&known);
+                match equals.get_mut(&found.group) {
+                    Some(copies) => copies.push(found),
+                    None if is_other() => drop(equals.insert(found.group, vec![known, found])),
+                    None => {}
                 }
                 let first = if comes_first(&found, &known, details) { found } else { known };
+                own.insert(found.group, first.score);
                 matches[place] = Found {
-                    score: found.score.max(known.score),
-                    in_order: found.in_order || known.in_order,
-                    rare: found.rare || known.rare,
+                    score: found.score.max(hit.score),
+                    in_order: found.in_order || hit.in_order,
+                    rare: found.rare || hit.rare,
                     ..first
                 };
             }
