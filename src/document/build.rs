@@ -29,8 +29,8 @@ pub struct Place {
 
 /// Knows what subagents' own transcripts hold.
 pub trait OwnTranscripts: std::fmt::Debug + Sync {
-    /// Whether the transcript of a session's subagent holds a message; without an id, whether it holds any.
-    fn hold(&self, session: &str, agent: &str, uuid: Option<&str>) -> bool;
+    /// Whether the transcript of a session's subagent holds a message.
+    fn hold(&self, session: &str, agent: &str, uuid: &str) -> bool;
 }
 
 /// Folds the lines of one file into documents.
@@ -341,20 +341,17 @@ impl<'s> Builder<'s> {
         if !self.state.saw.contains(agent.as_ref()) {
             self.state.saw.insert(agent.to_string());
         }
-        // What is left out still tells what its results belong to, which may not be.
-        let is_held = self.agents.is_some_and(|agents| agents.hold(&session, &agent, inner.uuid.as_deref()));
-        let unheard = is_held.then(|| {
-            let calls = std::mem::take(&mut self.state.calls);
-            let unheard = self.state.clone();
-            self.state.calls = calls;
-            unheard
-        });
+        let holder = self.agents.zip(inner.uuid.as_deref());
+        let is_held = holder.is_some_and(|(agents, uuid)| agents.hold(&session, &agent, uuid));
+        // Nothing of it counts for this file, as it may be dropped when its own comes: what a subagent was told names no
+        // session. It only tells what its results belong to.
+        let calls = std::mem::take(&mut self.state.calls);
+        let before = self.state.clone();
+        self.state.calls = calls;
         inner.sidechain = true;
         inner.timestamp = inner.timestamp.or(outer.timestamp);
         inner.agent = Some(agent.clone());
-        let (made, documents, calls) = (self.out.len(), self.state.documents, self.state.tally.calls);
-        // What a subagent was told names no session.
-        let told = (self.state.first_prompt.clone(), self.state.first_command.clone(), self.state.prompted);
+        let made = self.out.len();
         match std::mem::take(&mut inner.body) {
             Body::User { blocks, origin, meta, compact, .. } => {
                 self.user(place, &mut inner, blocks, &Speaker { origin: origin.as_deref(), meta, compact });
@@ -362,17 +359,14 @@ impl<'s> Builder<'s> {
             Body::Assistant { blocks, .. } => self.assistant(place, &inner, &self.base(&inner), blocks),
             _ => {}
         }
-        if let Some(unheard) = unheard {
+        let calls = std::mem::take(&mut self.state.calls);
+        self.state = FileState { calls, ..before };
+        if is_held {
             self.out.truncate(made);
-            let calls = std::mem::take(&mut self.state.calls);
-            self.state = FileState { calls, ..unheard };
-            return;
         }
         for document in &mut self.out[made..] {
             document.via = Some(agent.to_string());
         }
-        (self.state.documents, self.state.tally.calls) = (documents, calls);
-        (self.state.first_prompt, self.state.first_command, self.state.prompted) = told;
     }
 
     /// Whether the user wants nothing of a session. Of a subagent's file, only its lines may tell whose it is.

@@ -5,7 +5,6 @@
 
 mod body;
 mod call;
-mod ids;
 mod known;
 mod ladder;
 mod record;
@@ -16,7 +15,6 @@ use std::borrow::Cow;
 
 use body::{body_of, words_of};
 pub use call::{Call, Edit, read_call};
-pub use ids::Ids;
 pub use ladder::{Reading, whole_records};
 pub use record::{Backup, Hunk, Record, Trace, print_of, read_backups, read_record};
 use shape::{AgentMeta, Entry, HistoryEntry, Str};

@@ -6,14 +6,13 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::discover::{Scan, Source, SourceKind};
 use crate::document::OwnTranscripts;
-use crate::event::Ids;
+use crate::event::{self, Reading};
 use crate::index::FileKey;
 use crate::lines::Transcript;
-
-/// How much of a transcript is looked through at a time.
-const PIECE: usize = 1 << 20;
 
 /// The subagents that have a transcript of their own.
 #[derive(Debug)]
@@ -24,6 +23,15 @@ pub(super) struct Agents<'a> {
     found: Mutex<HashMap<FileKey, Arc<Ids>>>,
     /// Subagents of which something was seen that their transcripts did not have when they were asked.
     behind: Mutex<HashSet<String>>,
+}
+
+/// The ids in a transcript.
+#[derive(Debug, Default)]
+struct Ids {
+    /// The session it belongs to, as the first of its lines has it.
+    session: Option<String>,
+    /// Fingerprints of the ids of lines.
+    lines: HashSet<u64>,
 }
 
 impl<'a> Agents<'a> {
@@ -55,8 +63,9 @@ impl<'a> Agents<'a> {
 }
 
 impl OwnTranscripts for Agents<'_> {
-    fn hold(&self, session: &str, agent: &str, uuid: Option<&str>) -> bool {
+    fn hold(&self, session: &str, agent: &str, uuid: &str) -> bool {
         let Some(files) = self.files.get(agent) else { return false };
+        let print = xxh3_64(uuid.as_bytes());
         let holds = |source: &&Source| {
             if !source.session.is_empty() && source.session != session {
                 return false;
@@ -64,7 +73,7 @@ impl OwnTranscripts for Agents<'_> {
             let ids = self.ids_in(source);
             // Older files do not say by their place whose they are.
             let is_own = !source.session.is_empty() || ids.session.as_deref() == Some(session);
-            is_own && ids.hold(uuid)
+            is_own && ids.lines.contains(&print)
         };
         let held = files.iter().any(holds);
         if !held {
@@ -74,16 +83,26 @@ impl OwnTranscripts for Agents<'_> {
     }
 }
 
+/// Reads a transcript as far as it will be read for the index: of a line that is half written or no record, nothing is
+/// found by its id.
 fn ids_in(path: &Path) -> io::Result<Ids> {
     let mut transcript = Transcript::open(path)?;
-    let (mut ids, mut waiting, mut at) = (Ids::default(), Vec::new(), 0);
-    loop {
-        let piece = transcript.read_up_to(at, PIECE)?;
-        if piece.is_empty() {
-            return Ok(ids);
+    let mut lines = transcript.lines(0, 0, event::whole_records)?;
+    let mut ids = Ids::default();
+    while let Some(line) = lines.next()? {
+        if !line.oversized {
+            event::read_line(line.bytes, &mut |_, reading| ids.take(&reading));
         }
-        at += piece.len() as u64;
-        waiting.extend(piece);
-        ids.take(&mut waiting);
+    }
+    Ok(ids)
+}
+
+impl Ids {
+    fn take(&mut self, reading: &Reading<'_>) {
+        let Reading::Event(event) = reading else { return };
+        self.lines.extend(event.uuid.as_deref().map(|uuid| xxh3_64(uuid.as_bytes())));
+        if self.session.is_none() {
+            self.session = event.session.as_deref().map(str::to_string);
+        }
     }
 }

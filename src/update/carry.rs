@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::Report;
 use super::plan::{Plan, doubt, is_same_file};
+use super::report::Report;
 use crate::discover::{Root, Scan, Source};
 use crate::document::{Document, Kind};
 use crate::error::{Problem, Result};

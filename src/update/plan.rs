@@ -76,9 +76,9 @@ impl Plan {
         }
         plan.find_families(reader, scan)?;
         let mut vanished = vanished(reader, &known, scan)?;
-        plan.find_moved(&mut vanished);
+        let left = plan.find_moved(&mut vanished);
         plan.settle(vanished, &known, scan, roots, confirm);
-        plan.read_parents_of_gone(reader, scan)?;
+        plan.read_parents_of_gone(&left, reader, scan)?;
         Ok(plan.ordered())
     }
 
@@ -98,8 +98,25 @@ impl Plan {
                 plan.work.push(Work::new(source, Some(before)));
             }
         }
+        if plan.has_relatives_elsewhere(reader, scan)? {
+            return Ok(None);
+        }
         plan.find_families(reader, scan)?;
         Ok(Some(plan.ordered()))
+    }
+
+    /// Whether a subagent of a session of which something is to be read has a transcript where this scan has not looked.
+    fn has_relatives_elsewhere(&self, reader: &Reader, scan: &Scan) -> Result<bool> {
+        let sessions: HashSet<&str> = self.work.iter().map(|work| work.source.session.as_str()).collect();
+        let here: HashSet<FileKey> = scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();
+        for session in sessions {
+            let files = reader.files_of_session(session)?;
+            let is_elsewhere = |file: &Checkpoint| file.gone_since.is_none() && !here.contains(&file.key());
+            if files.iter().any(|file| file.agent_id().is_some() && is_elsewhere(file)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether there is nothing to do.
@@ -138,9 +155,10 @@ impl Plan {
         Ok(())
     }
 
-    /// What a subagent's transcript has is left out where others saw it; when that is gone, they speak for it.
-    fn read_parents_of_gone(&mut self, reader: &Reader, scan: &Scan) -> Result<()> {
-        let agents: Vec<_> = self.gone.iter().filter_map(|file| Some((file, file.agent_id()?))).collect();
+    /// What a subagent's transcript has is left out where others saw it; when that is gone, or has left them, they speak
+    /// for it.
+    fn read_parents_of_gone(&mut self, left: &[Checkpoint], reader: &Reader, scan: &Scan) -> Result<()> {
+        let agents: Vec<_> = self.gone.iter().chain(left).filter_map(|file| Some((file, file.agent_id()?))).collect();
         if agents.is_empty() {
             return Ok(());
         }
@@ -159,16 +177,23 @@ impl Plan {
         Ok(())
     }
 
-    /// Recognises files that were read before under another name.
-    fn find_moved(&mut self, vanished: &mut Vec<Checkpoint>) {
+    /// Recognises files that were read before under another name, and returns those that were another session's or
+    /// another subagent's under that.
+    fn find_moved(&mut self, vanished: &mut Vec<Checkpoint>) -> Vec<Checkpoint> {
+        let mut left = Vec::new();
         for work in self.work.iter_mut().filter(|work| work.before.is_none()) {
             if vanished.is_empty() {
-                return;
+                break;
             }
             if let Some(at) = vanished.iter().position(|before| is_same_file(before, &work.source)) {
-                work.moved_from = Some(vanished.swap_remove(at).key());
+                let before = vanished.swap_remove(at);
+                work.moved_from = Some(before.key());
+                if (before.session_id(), before.agent_id()) != (&work.source.session, work.source.agent.as_deref()) {
+                    left.push(before);
+                }
             }
         }
+        left
     }
 
     /// Decides which vanished files are gone. Where we could not look, or where suspiciously much is missing, none is.

@@ -2,10 +2,10 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::PoisonError;
 
+use super::gate::{self, Gate, Unit};
 use super::plan::Work;
-use super::{FileOutcome, Gate, How, Watch};
+use super::report::{FileOutcome, How, Watch};
 use crate::discover::{Source, SourceKind, Stat};
 use crate::document::{Builder, Document, FileState, Place, TEXT_CAP};
 use crate::error::{Problem, Result};
@@ -101,7 +101,7 @@ struct FileReading<'a> {
     /// Whether the index holds a checkpoint of this file already.
     replaces: bool,
     /// Documents of this unit are in the index without a checkpoint until the unit ends.
-    unit: Option<super::Unit<'a>>,
+    unit: Option<Unit<'a>>,
     unit_start: u64,
     outcome: FileOutcome,
 }
@@ -144,7 +144,7 @@ impl<'a> FileReading<'a> {
 
     /// Takes out of the index what this reading replaces.
     fn clear_old(&mut self) -> Result<()> {
-        let Some(writer) = self.unit.as_ref().map(super::Unit::writer) else { return Ok(()) };
+        let Some(writer) = self.unit.as_ref().map(Unit::writer) else { return Ok(()) };
         if self.gate.fresh {
             return Ok(());
         }
@@ -168,7 +168,7 @@ impl<'a> FileReading<'a> {
                 let title = parent.title();
                 let parent = parent.clone().outdated();
                 writer.checkpoint(&parent, title, true)?;
-                self.gate.bereft.lock().unwrap_or_else(PoisonError::into_inner).insert(parent.key(), parent);
+                self.gate.bereave(parent);
             }
         }
         Ok(())
@@ -184,12 +184,13 @@ impl<'a> FileReading<'a> {
         Ok(FileOutcome::default())
     }
 
+    /// Takes in what stands beside the file; what stood there before counts no more.
     fn describe(&mut self) {
-        match description_of(&self.work.source) {
-            Some(Ok(description)) => self.builder.describe(description),
-            Some(Err(problem)) => self.outcome.problems.push(problem),
-            None => {}
-        }
+        let description = description_of(&self.work.source).transpose().unwrap_or_else(|problem| {
+            self.outcome.problems.push(problem);
+            None
+        });
+        self.builder.describe(description.unwrap_or_default());
     }
 
     /// Reads lines up to the end, or up to what cannot be read.
@@ -365,7 +366,7 @@ impl<'a> FileReading<'a> {
             unit.writer().checkpoint(&claimed, None, self.replaces)?;
         }
         self.replaces = true;
-        self.gate.leave(super::COMMIT_EVERY)?;
+        self.gate.leave(gate::COMMIT_EVERY)?;
         self.unit = Some(self.gate.enter());
         Ok(())
     }

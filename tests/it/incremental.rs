@@ -82,12 +82,11 @@ impl World {
     fn new() -> Self {
         // In memory where that is possible: this is about what is read, not about what survives a power cut.
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("temporary folder");
-        for project in ["a", "b"] {
-            let agents = PathBuf::from(name(OWN_AGENT));
-            let folder = dir.path().join("root/projects").join(project).join(agents.parent().expect("a folder"));
-            fs::create_dir_all(folder).expect("made");
+        let world = Self { dir };
+        for place in world.places(OWN_AGENT) {
+            fs::create_dir_all(place.parent().expect("a folder")).expect("made");
         }
-        Self { dir }
+        world
     }
 
     fn roots(&self) -> Vec<Root> {
@@ -135,16 +134,11 @@ impl World {
             Op::Index => self.index("many"),
             Op::IndexOne { file } => self.index_only("many", self.find(*file).into_iter().collect()),
             Op::Append { file, lines } => self.write(*file, step, |text| text.extend(made(lines, *file, step))),
-            Op::AppendHalf { file } => self.write(*file, step, |text| {
-                let line = made(&[0], *file, step);
-                text.extend(&line[..line.len() / 2]);
-            }),
+            Op::AppendHalf { file } => self.write(*file, step, |text| text.extend(halves(*file, step).0)),
             // The rest of a half line, or a new line.
             Op::Complete { file } => self.write(*file, step, |text| {
-                let line = made(&[0], *file, step.saturating_sub(1));
-                let half = line.len() / 2;
-                let rest = if text.ends_with(&line[..half]) { line[half..].to_vec() } else { made(&[1], *file, step) };
-                text.extend(rest);
+                let (half, rest) = halves(*file, step.saturating_sub(1));
+                text.extend(if text.ends_with(&half) { rest } else { made(&[1], *file, step) });
             }),
             Op::EndWithoutNewline { file } => self.write(*file, step, |text| {
                 text.extend(made(&[0], *file, step));
@@ -164,9 +158,10 @@ impl World {
                 self.write(*file, step, |text| *text = made(lines, *file, step));
             }
             Op::Move { file } => {
-                if let Some(path) = self.find(*file) {
-                    let other = if path.starts_with(self.project("a")) { "b" } else { "a" };
-                    fs::rename(&path, self.project(other).join(name(*file))).expect("moved");
+                let places = self.places(*file);
+                if let Some(at) = places.iter().position(|path| path.is_file()) {
+                    let to = (at + 1 + step as usize % (places.len() - 1)) % places.len();
+                    fs::rename(&places[at], &places[to]).expect("moved");
                 }
             }
             Op::Delete { file } => {
@@ -174,10 +169,14 @@ impl World {
             }
             Op::Touch { file } => self.write(*file, step, |_| {}),
             Op::Describe { file } => {
-                if let Some(path) = self.find(*file).filter(|_| *file == AGENT) {
+                if let Some(path) = self.find(*file).filter(|_| *file >= OWN_AGENT) {
                     let meta = path.with_extension("meta.json");
-                    fs::write(meta, format!(r#"{{"agentType":"x","description":"described {step}"}}"#))
-                        .expect("written");
+                    match step % 4 {
+                        0 => drop(fs::remove_file(meta)),
+                        1 => fs::write(meta, "no description").expect("written"),
+                        _ => fs::write(meta, format!(r#"{{"agentType":"x","description":"described {step}"}}"#))
+                            .expect("written"),
+                    }
                 }
             }
         }
@@ -187,8 +186,16 @@ impl World {
         self.dir.path().join("root/projects").join(name)
     }
 
+    /// Where a file may be: in one project or another, and a subagent's also with another session.
+    fn places(&self, file: usize) -> Vec<PathBuf> {
+        let (own, other) = (name(file), name(file).replace(&session(0), &session(1)));
+        let names = if file == OWN_AGENT { vec![own, other] } else { vec![own] };
+        let places = names.iter().flat_map(|name| ["a", "b"].map(|project| self.project(project).join(name)));
+        places.collect()
+    }
+
     fn find(&self, file: usize) -> Option<PathBuf> {
-        ["a", "b"].into_iter().map(|project| self.project(project).join(name(file))).find(|path| path.is_file())
+        self.places(file).into_iter().find(|path| path.is_file())
     }
 
     /// Changes a file's bytes in place, and gives it a time of its own: the clock is too coarse for a test.
@@ -200,6 +207,13 @@ impl World {
         let time = UNIX_EPOCH + Duration::from_secs(1_700_000_000 + u64::from(step));
         File::options().append(true).open(&path).expect("opened").set_modified(time).expect("time set");
     }
+}
+
+/// A line in two parts; of one that others may have seen, the first holds its id.
+fn halves(file: usize, step: u32) -> (Vec<u8>, Vec<u8>) {
+    let line = made(&[if file == OWN_AGENT { 13 } else { 0 }], file, step);
+    let at = if file == OWN_AGENT { line.len() - 4 } else { line.len() / 2 };
+    (line[..at].to_vec(), line[at..].to_vec())
 }
 
 /// Writes without making a new file, as an editor might or might not.
@@ -266,7 +280,10 @@ fn made(kinds: &[usize], file: usize, step: u32) -> Vec<u8> {
             }
             // What a subagent says, as it says it and as its parent sees it.
             13 | 14 => {
-                let said = match number % 5 {
+                let said = match number % 7 {
+                    5 => r#"{"type":"assistant","message":{"content":[{"type":"text","text":"said without an id"}]}}"#.to_string(),
+                    // Too few ends: no record.
+                    6 => r#"{"type":"assistant","uuid":"said1","message":{"content":[{"type":"text","text":"said badly"}]}"#.to_string(),
                     3 => format!(
                         r#"{{"type":"assistant","uuid":"said3","sessionId":"{session}","message":{{"content":[{{"type":"tool_use","id":"s1","name":"Read","input":{{"file_path":"/w/x/s.rs"}}}}]}}}}"#
                     ),
