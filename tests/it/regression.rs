@@ -610,6 +610,73 @@ fn what_a_subagent_lacks_its_parent_tells() {
     }
 }
 
+/// What a parent saw was left out, and so found by nothing, where the line of the subagent's transcript that has its id was
+/// not yet written to its end, or is no record.
+#[test]
+fn half_a_line_of_a_subagent_holds_nothing() {
+    let id = session(1);
+    let said = format!(
+        r#"{{"type":"assistant","uuid":"{}","sessionId":"{id}","message":{{"content":[{{"type":"text","text":"a dunnart"}}]}}}}"#,
+        crate::util::uuid(7)
+    );
+    let seen = format!(
+        r#"{{"type":"progress","uuid":"p1","sessionId":"{id}","data":{{"type":"agent_progress","agentId":"half1","message":{said}}}}}"#
+    );
+    for (tail, copies) in [("", 1), ("}", 1), ("}]}}", 1), ("}]}}\n", 1), ("}]}\n", 2)] {
+        let env = Env::new();
+        env.write(format!("-p/{id}.jsonl"), user_line(&id, 9, "go and look") + &seen + "\n");
+        let begun = said.strip_suffix("}]}}").expect("its end");
+        env.write(
+            format!("-p/{id}/subagents/agent-half1.jsonl"),
+            format!("{}{begun}{tail}", user_line(&id, 8, "look")),
+        );
+        env.run(&["index"]);
+        let found = env.hits_with(&["dunnart", "--agents", "--meta"]);
+        assert_eq!(found.len(), copies, "{tail:?}: {found:?}");
+        assert!(found.iter().any(|hit| hit["kind"] == "text"), "{tail:?}: {found:?}");
+        env.verify();
+    }
+}
+
+/// Which copy of a message was shown depended on the order in which files were indexed.
+#[test]
+fn the_same_copy_is_shown_in_any_order() {
+    let [own, fork] = [1, 9].map(session);
+    // A line that stands twice in a file, and once more in another.
+    let env = Env::new();
+    let line = user_line(&own, 1, "a quagga");
+    let more: String = (2..42).map(|number| user_line(&own, number, "nothing much")).collect();
+    env.write(format!("-p/{own}.jsonl"), &line);
+    env.index();
+    env.append(format!("-p/{own}.jsonl"), line.clone() + &more);
+    env.index();
+    env.write(format!("-p/{fork}.jsonl"), (line.clone() + &line + &more).replace(&own, &fork));
+    env.index();
+    let [found] = &env.hits("quagga")[..] else { panic!("not one hit") };
+    assert_eq!((found["session_id"].as_str(), found["offset"].as_u64()), (Some(own.as_str()), Some(0)));
+    // A message of two parts, and a later fork of it.
+    let words: String = (0..200).map(|number| format!("word{number} ")).collect();
+    let line = format!(
+        r#"{{"type":"assistant","uuid":"{}","sessionId":"{own}","timestamp":"2026-10-01T10:00:00.000Z","message":{{"content":[{{"type":"text","text":"we look at quagga {words}"}},{{"type":"tool_use","id":"t1","name":"Bash","input":{{"command":"quagga quagga"}}}}]}}}}"#,
+        crate::util::uuid(7)
+    );
+    let later = line.replace(&own, &fork).replace("2026-10", "2026-11");
+    for order in [[(&own, &line), (&fork, &later)], [(&fork, &later), (&own, &line)]] {
+        let env = Env::new();
+        for (session, line) in order {
+            env.write(format!("-p/{session}.jsonl"), format!("{line}\n"));
+            env.index();
+        }
+        let [found] = &env.hits("quagga")[..] else { panic!("not one hit") };
+        assert_eq!(
+            (found["session_id"].as_str(), found["kind"].as_str()),
+            (Some(own.as_str()), Some("tool_use")),
+            "{:?}",
+            order.map(|(session, _)| session)
+        );
+    }
+}
+
 /// What a session saw of its subagent went when a subagent of another session had the same id; and it stayed when the file of
 /// its own subagent came back.
 #[test]
