@@ -98,16 +98,7 @@ impl Session {
     /// The session with this id.
     pub fn find(reader: &Reader, id: &str) -> Result<Self> {
         let files = reader.files_of_session(id)?;
-        match of_files(reader, id, &files.iter().collect::<Vec<_>>())? {
-            Some(session) => Ok(session),
-            None => {
-                let mut prompts = Vec::new();
-                for step in reader.history_of(id)? {
-                    prompts.push(reader.read(&step)?);
-                }
-                of_history(id, &prompts).ok_or_else(|| nothing_of(id))
-            }
-        }
+        of_files_or_history(reader, id, &files.iter().collect::<Vec<_>>())?.ok_or_else(|| nothing_of(id))
     }
 
     /// From the first to the last thing said, in milliseconds.
@@ -136,7 +127,7 @@ pub fn sessions(reader: &Reader, filter: &Filter) -> Result<Vec<Session>> {
     }
     let mut found = Vec::with_capacity(by_session.len());
     for (id, files) in by_session.into_iter().filter(|(id, _)| fits(id)) {
-        found.extend(of_files(reader, id, &files)?);
+        found.extend(of_files_or_history(reader, id, &files)?);
     }
     let mut histories: BTreeMap<String, Vec<Document>> = BTreeMap::new();
     for prompt in reader.lone_history()?.into_iter().filter(|prompt| fits(&prompt.session)) {
@@ -160,11 +151,21 @@ fn link(sessions: &mut [Session]) {
     }
 }
 
+/// What the files of a session say of it, or else the prompt history.
+fn of_files_or_history(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<Session>> {
+    if let Some(session) = of_files(reader, id, files)? {
+        return Ok(Some(session));
+    }
+    let prompts = reader.history_of(id)?.iter().map(|step| reader.read(step)).collect::<Result<Vec<_>>>()?;
+    Ok(of_history(id, &prompts))
+}
+
 /// What the files of a session say of it; nothing if there is nothing worth a line.
 fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<Session>> {
     let of_kind = |kind| files.iter().copied().filter(move |file| file.source_kind() == kind && !file.forgotten);
     let agents: Vec<&Checkpoint> = of_kind(SourceKind::Agent).collect();
-    let own = of_kind(SourceKind::Session).map(|file| (file.card(), file)).min_by_key(|(card, _)| card.rank());
+    let with_cards = of_kind(SourceKind::Session).map(|file| (file.card(), file));
+    let own = with_cards.filter(|(card, _)| !card.is_silent()).min_by_key(|(card, _)| card.rank());
     let main = own.as_ref().map(|(_, file)| *file);
     let one_of_agents = || agents.iter().map(|file| (file.card(), *file)).min_by_key(|(card, _)| card.rank());
     let Some((card, file)) = own.or_else(one_of_agents).filter(|_| !id.is_empty()) else { return Ok(None) };

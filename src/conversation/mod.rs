@@ -98,6 +98,8 @@ pub struct Conversation<'r> {
     pub file: Option<Checkpoint>,
     steps: Vec<Step>,
     agents: Vec<Checkpoint>,
+    /// Whether it is what the file, which is its parent's, has of a subagent.
+    is_seen: bool,
 }
 
 impl<'r> Conversation<'r> {
@@ -106,11 +108,17 @@ impl<'r> Conversation<'r> {
         let mut files = reader.files_of_session(&target.session)?;
         let wanted = |file: &Checkpoint| match &target.agent {
             Some(agent) => file.agent_id() == Some(agent) && file.source_kind() == SourceKind::Agent,
-            None => file.source_kind() == SourceKind::Session && !file.forgotten,
+            None => file.source_kind() == SourceKind::Session && !file.forgotten && !file.card().is_silent(),
         };
         // The same session may stand in two folders; the file that speaks for it elsewhere is shown here too.
         let all = (0..files.len()).filter(|at| wanted(&files[*at]));
         let main = all.min_by_key(|at| files[*at].card().rank()).map(|at| files.remove(at));
+        if let Some(agent) = &target.agent
+            && !Self::has(reader, main.as_ref(), target.uuid.as_deref())?
+            && let Some(seen) = Self::seen(reader, &files, agent)?
+        {
+            return Ok(seen);
+        }
         files.retain(|file| file.source_kind() == SourceKind::Agent && !file.forgotten);
         let steps = match &main {
             Some(file) => reader.outline(file.key())?,
@@ -120,13 +128,32 @@ impl<'r> Conversation<'r> {
             let what = format!("the index holds nothing of session {}", target.session);
             return Err(Error::new(ErrorKind::NotFound, what));
         }
-        Ok(Self { reader, file: main, steps, agents: files })
+        Ok(Self { reader, file: main, steps, agents: files, is_seen: false })
+    }
+
+    /// Whether a subagent's own transcript has what is asked for.
+    fn has(reader: &Reader, own: Option<&Checkpoint>, uuid: Option<&str>) -> Result<bool> {
+        Ok(match (own, uuid) {
+            (Some(own), Some(uuid)) => reader.messages_like(uuid)?.iter().any(|(key, _)| *key == own.key()),
+            (own, _) => own.is_some(),
+        })
+    }
+
+    /// The conversation of a subagent as it stands in the transcript of its session.
+    fn seen(reader: &'r Reader, files: &[Checkpoint], agent: &str) -> Result<Option<Self>> {
+        for file in files.iter().filter(|file| file.source_kind() == SourceKind::Session && !file.forgotten) {
+            let steps = reader.outline_of_agent(file.key(), agent)?;
+            if !steps.is_empty() {
+                return Ok(Some(Self { reader, file: Some(file.clone()), steps, agents: Vec::new(), is_seen: true }));
+            }
+        }
+        Ok(None)
     }
 
     /// Opens the conversation of a subagent that was sent from another one.
     pub fn of_agent(reader: &'r Reader, agent: &Agent) -> Result<Self> {
         let file = reader.checkpoint(agent.key)?;
-        Ok(Self { reader, file, steps: reader.outline(agent.key)?, agents: Vec::new() })
+        Ok(Self { reader, file, steps: reader.outline(agent.key)?, agents: Vec::new(), is_seen: false })
     }
 
     /// The subagents of the session.
@@ -146,7 +173,8 @@ impl<'r> Conversation<'r> {
         let said: HashSet<u64> =
             self.steps.iter().filter(|step| step.kind == Kind::Prompt).map(|step| step.twin).collect();
         // In a subagent's own file nobody else speaks.
-        let inner = scope.inner || self.file.as_ref().is_some_and(|file| file.source_kind() == SourceKind::Agent);
+        let is_agents = self.file.as_ref().is_some_and(|file| file.source_kind() == SourceKind::Agent);
+        let inner = scope.inner || is_agents || self.is_seen;
         let scope = Scope { inner, ..scope };
         let mut plan = Plan { scope, said, abandoned: self.abandoned(), steps: Vec::new() };
         plan.take(&self.steps);

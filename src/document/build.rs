@@ -196,7 +196,7 @@ impl<'s> Builder<'s> {
             Body::Continued { session } => self.state.continued_in = Some(session.into_owned()),
             Body::Moved { cwd } => self.state.cwd = Some(cwd.into_owned()),
             Body::AgentMessage { agent, event: inner } => {
-                self.pass(&event, "progress/agent_progress");
+                self.remember(&event);
                 self.agent_message(place, &event, agent, *inner);
             }
             Body::Silent(kind) => self.pass(&event, &kind),
@@ -285,9 +285,14 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// Counts a line that makes no document, and remembers what it follows.
+    /// Counts a line that makes no document.
     fn pass(&mut self, event: &Event<'_>, kind: &str) {
         *self.state.passed_over.entry(kind.to_string()).or_default() += 1;
+        self.remember(event);
+    }
+
+    /// Remembers what a line follows that makes no document of its own.
+    fn remember(&mut self, event: &Event<'_>) {
         let Some(uuid) = &event.uuid else { return };
         let above = self.ancestor(event.parent.as_deref());
         self.state.passed.push_back((uuid.to_string(), above));

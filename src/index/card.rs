@@ -68,12 +68,17 @@ impl Card {
         kind_of(self.kind)
     }
 
-    /// How far back it stands among the cards of a session: the first speaks for it. Its own transcript does; of two, one
-    /// that is there before one that is gone, then the one that goes on longer. Where there is none, a file with a name
-    /// before one with a prompt, and that before one with neither, then the earliest. Where they are in the index has no
-    /// say: that depends on the order in which they were read.
+    /// Whether nothing was read of it: it is empty, or its only line is half written.
+    pub fn is_silent(&self) -> bool {
+        self.lines == 0 && self.name.is_none() && self.stand_in.is_none() && self.first.is_none()
+    }
+
+    /// How far back it stands among the cards of a session: the first speaks for it. Its own transcript does, if there is
+    /// anything in it; of two, one that is there before one that is gone, then the one that goes on longer. Where there is
+    /// none, a file with a name before one with a prompt, and that before one with neither, then the earliest. Where they
+    /// are in the index has no say: that depends on the order in which they were read.
     pub fn rank(&self) -> impl Ord + use<> {
-        let is_main = self.source_kind() == SourceKind::Session;
+        let is_main = self.source_kind() == SourceKind::Session && !self.is_silent();
         let is_gone = is_main && self.gone_since.is_some();
         let end = if is_main { (self.last, self.lines) } else { Default::default() };
         let is_blank = |text: &Option<String>| text.as_deref().is_none_or(|text| text.trim().is_empty());

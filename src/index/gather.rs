@@ -2,6 +2,7 @@
 //!
 //! This happens while matching, before anything is cut off, so counts are exact and a page of ten holds ten.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
@@ -201,6 +202,16 @@ impl<'r> Details<'r> {
         self.reader.source_key(found.address).ok()
     }
 
+    /// Orders matches of one time: the conversation itself before a subagent's, then by file and line.
+    fn by_place(&self, a: &Found, b: &Found) -> Ordering {
+        let is_agent = |found: &Found| from_class(found.class).0 == Role::Subagent;
+        let path = |key: Option<FileKey>| key.and_then(|key| self.reader.card(key).ok()?).map(|card| card.path());
+        let (source_a, source_b) = (self.source(a), self.source(b));
+        let by_path = || if source_a == source_b { Ordering::Equal } else { path(source_a).cmp(&path(source_b)) };
+        let line = |found: &Found| (self.reader.line_of(found.address), found.address);
+        is_agent(a).cmp(&is_agent(b)).then_with(by_path).then_with(|| line(a).cmp(&line(b)))
+    }
+
     fn twin(&self, found: &Found) -> u64 {
         let column = self.twin.get(found.address.segment_ord as usize).filter(|_| has_twin(found.class));
         column.map_or(0, |column| column.get_val(found.address.doc_id))
@@ -263,7 +274,7 @@ pub(super) fn fold(
         !is_echo(found)
     });
     // The first of several echoes speaks for the others.
-    echoes.sort_unstable_by_key(|(time, echo)| (*time, echo.group));
+    echoes.sort_unstable_by(|(time_a, a), (time_b, b)| time_a.cmp(time_b).then_with(|| details.by_place(a, b)));
     let told = Told::by(if echoes.iter().any(|(_, echo)| is_history(echo)) { &matches } else { &[] });
     for (_, echo) in echoes {
         let is_hit = match (is_history(&echo), all_history) {

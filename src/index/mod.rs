@@ -76,6 +76,8 @@ use tokenizer::{WORDS, WordTokenizer};
 use writer::Header;
 pub use writer::{RunSize, Writer};
 
+/// How often something is read again that others keep replacing.
+const DISTURBED: usize = 100;
 /// What is behind the name of an index while a new one is built to take its place,
 const UNFINISHED: &str = ".new";
 /// of the old one between the two renames of a swap,
@@ -132,10 +134,27 @@ impl Store {
     /// Opens the index for reading; none if there is none yet. Writes nothing.
     pub fn read(&self) -> Result<Option<Reader>> {
         let path = self.directory();
-        if !is_index_folder(&path)? {
-            return Ok(None);
+        self.undisturbed(|| if is_index_folder(&path)? { Reader::open(&path).map(Some) } else { Ok(None) })
+            .map_err(|error| mark::met(&path, error))
+    }
+
+    /// Reads something, and once more where it seemed damaged because another state of the index was put in its place
+    /// meanwhile: of that one, other files have to be read.
+    pub fn undisturbed<T>(&self, read: impl Fn() -> Result<T>) -> Result<T> {
+        let mut before = self.stamp();
+        for _ in 0..DISTURBED {
+            match read() {
+                Err(error) if error.kind == ErrorKind::Damaged => {
+                    let now = self.stamp();
+                    if now == before {
+                        return Err(error);
+                    }
+                    before = now;
+                }
+                done => return done,
+            }
         }
-        Reader::open(&path).map(Some)
+        read()
     }
 
     /// What tells one state of the index from another: no two commits name the same files.
@@ -231,7 +250,7 @@ impl Locked<'_> {
     pub fn write(&self, size: RunSize) -> Result<Writer> {
         let path = self.store.directory();
         make_private_folder(&path)?;
-        Writer::open(&path, size)
+        Writer::open(&path, size).map_err(|error| mark::met(&path, error))
     }
 
     /// Opens a folder beside the index, to build a new one in.
@@ -417,8 +436,7 @@ fn check_sums(path: &Path, index: &tantivy::Index) -> Result<()> {
 }
 
 fn damaged(path: &Path, what: &str) -> Error {
-    let message = format!("the index in {} is damaged: {what}", path.display());
-    mark::met(path, Error::new(ErrorKind::Damaged, message))
+    Error::new(ErrorKind::Damaged, format!("the index in {} is damaged: {what}", path.display()))
 }
 
 /// An error while opening or reading what should be there: the index is damaged, unless the system said no.

@@ -41,6 +41,15 @@ impl Reader {
         Ok(steps)
     }
 
+    /// What a subagent says in a file that is not its own, in order.
+    pub fn outline_of_agent(&self, key: FileKey, agent: &str) -> Result<Vec<Step>> {
+        let said = self.with_term(&Term::from_field_text(self.fields.agent, agent))?;
+        let said: HashSet<DocAddress> = said.into_iter().collect();
+        let mut steps = if said.is_empty() { Vec::new() } else { self.outline(key)? };
+        steps.retain(|step| said.contains(&step.address));
+        Ok(steps)
+    }
+
     /// What the prompt history holds of a session, in order of time.
     pub fn history_of(&self, session: &str) -> Result<Vec<Step>> {
         let mut steps = self.steps(&Term::from_field_text(self.fields.session, session))?;

@@ -104,10 +104,11 @@ impl Reader {
 
     /// Runs a reading; whatever goes wrong in it means that the index is damaged, and is said so.
     pub(super) fn guarded<T>(&self, read: impl FnOnce() -> tantivy::Result<T>) -> Result<T> {
-        match catch_unwind(AssertUnwindSafe(read)) {
+        let read = match catch_unwind(AssertUnwindSafe(read)) {
             Ok(read) => read.map_err(|error| damage(&self.path, &error)),
             Err(_) => Err(damaged(&self.path, "a file of it cannot be read")),
-        }
+        };
+        read.map_err(|error| mark::met(&self.path, error))
     }
 
     /// What is known of all files.
@@ -426,10 +427,11 @@ impl Reader {
 
     /// Compares every file of the index with its checksum.
     pub fn check_sums(&self) -> Result<()> {
-        match catch_unwind(AssertUnwindSafe(|| super::check_sums(&self.path, &self.index))) {
+        let checked = match catch_unwind(AssertUnwindSafe(|| super::check_sums(&self.path, &self.index))) {
             Ok(checked) => checked,
             Err(_) => Err(damaged(&self.path, "a file of it cannot be read")),
-        }
+        };
+        checked.map_err(|error| mark::met(&self.path, error))
     }
 
     /// Reads every stored document; says how many there are.

@@ -48,7 +48,7 @@ pub const PARSER_VERSION: u32 = 11;
 
 /// The kind under which checkpoints are kept; no document has it.
 pub(super) const CHECKPOINT_KIND: &str = "file";
-/// The flag of the checkpoint of a session's own transcript, as against those of its subagents.
+/// The flag of the checkpoint of a session's own transcript, if there is anything in it.
 pub(super) const MAIN_FILE: &str = "main";
 /// The flag of what reports a failure.
 pub(super) const ERROR: &str = "error";
@@ -312,7 +312,7 @@ impl Fields {
             (self.card, Leaf::Text(serde_json::to_string(&checkpoint.card()).unwrap_or_default())),
             (self.meta, Leaf::Bytes(serde_json::to_vec(checkpoint).unwrap_or_default())),
         ];
-        if checkpoint.source_kind() == SourceKind::Session {
+        if checkpoint.source_kind() == SourceKind::Session && !checkpoint.card().is_silent() {
             values.push((self.flag, Leaf::Name(MAIN_FILE)));
         }
         if !checkpoint.state.wordless.is_empty() {

@@ -90,6 +90,7 @@ struct SummaryLine<'a> {
     only_meta: bool,
     scattered: bool,
     loosened: bool,
+    thinned: bool,
     incomplete: bool,
     corrections: Vec<CorrectionPart<'a>>,
     unknown_names: Vec<UnknownPart<'a>>,
@@ -160,6 +161,7 @@ pub fn search(
             only_meta: response.only_meta,
             scattered: response.scattered,
             loosened: response.loosened,
+            thinned: response.thinned,
             incomplete: response.incomplete,
             corrections: response.corrections.iter().map(|(word, meant)| CorrectionPart { word, meant }).collect(),
             unknown_names: response

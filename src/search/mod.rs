@@ -68,6 +68,8 @@ pub struct Response {
     pub scattered: bool,
     /// Whether nothing was found as it was asked for, so that quotes and conditions were taken as plain words.
     pub loosened: bool,
+    /// Whether the query is a long text, of which only the words that tell most were looked for.
+    pub thinned: bool,
     /// Names in the filter that mean nothing.
     pub unknown: Vec<UnknownName>,
     /// Whether too many texts would have had to be read, so that there may be more hits.
@@ -210,6 +212,7 @@ fn answer(reader: &Reader, request: &Request, query: &Query) -> Result<Response>
         unknown: reader.unknown_names(&all_conditions(request, query))?,
         scattered: is_scattered(&ranked, query, &corrections),
         loosened: false,
+        thinned: query.thinned,
         incomplete,
         next: page.next,
         skipped: page.skipped,

@@ -677,6 +677,124 @@ fn the_same_copy_is_shown_in_any_order() {
     }
 }
 
+/// What a session saw of a subagent that has no transcript was found, but could not be shown.
+#[test]
+fn what_was_seen_of_a_subagent_is_shown() {
+    let env = Env::new();
+    let id = session(1);
+    let seen = |number: u32, text: &str| {
+        format!(
+            r#"{{"type":"progress","uuid":"{}","sessionId":"{id}","data":{{"type":"agent_progress","agentId":"seen1","message":{{"type":"assistant","uuid":"{}","message":{{"content":[{{"type":"text","text":"{text}"}}]}}}}}}}}"#,
+            crate::util::uuid(number),
+            crate::util::uuid(number + 100),
+        ) + "\n"
+    };
+    let other = user_line(&id, 9, "in the file of another subagent");
+    env.write(format!("-p/{id}/subagents/agent-other.jsonl"), other);
+    env.write(
+        format!("-p/{id}.jsonl"),
+        user_line(&id, 1, "go and look") + &seen(2, "a dunnart") + &user_line(&id, 3, "thanks") + &seen(4, "a bilby"),
+    );
+    env.index();
+    let message = crate::util::uuid(104);
+    for args in [
+        vec!["show", &message],
+        vec!["show", "seen1"],
+        vec!["show", &id, "--around", &message],
+        vec!["show", &id, "-q", "bilby"],
+        vec!["export", "seen1", "-o", "-"],
+    ] {
+        let ran = env.run(&args);
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.stderr);
+        let told: Vec<bool> =
+            ["a dunnart", "a bilby", "go and look", "another"].map(|text| ran.stdout.contains(text)).to_vec();
+        // The title of the session is what was asked first; in what is said, nobody else speaks.
+        assert_eq!([told[0], told[1], told[3]], [true, true, false], "{args:?}: {}", ran.stdout);
+        assert!(!ran.stdout.contains("thanks"), "{args:?}: {}", ran.stdout);
+    }
+    assert!(!env.run(&["status", "-v"]).stdout.contains("agent_progress"), "all of it is in the index");
+}
+
+/// A search that opened the index in the moment in which a new one took its place called it damaged.
+#[test]
+fn an_index_that_is_replaced_meanwhile_is_not_damaged() {
+    use unspool::error::{Error, ErrorKind};
+    let dir = tempfile::tempdir().expect("temporary folder");
+    let store = unspool::index::Store::new(dir.path(), &[]);
+    std::fs::create_dir_all(store.directory()).expect("made");
+    let replaced = std::cell::Cell::new(0);
+    let read = |times: u32| {
+        replaced.set(0);
+        store.undisturbed(|| {
+            if replaced.get() == times {
+                return Ok(times);
+            }
+            replaced.set(replaced.get() + 1);
+            let state = format!("{times} {}", replaced.get());
+            std::fs::write(store.directory().join("meta.json"), state).expect("written");
+            Err(Error::new(ErrorKind::Damaged, "a file is not there"))
+        })
+    };
+    for times in [0, 1, 7] {
+        assert_eq!(read(times).expect("read in the end"), times);
+    }
+    let damaged = store.undisturbed(|| -> unspool::error::Result<()> { Err(Error::new(ErrorKind::Damaged, "it is")) });
+    assert_eq!(damaged.expect_err("nobody was in the way").kind, ErrorKind::Damaged);
+}
+
+/// A transcript with nothing in it spoke for its session, and for good; its subagents know more.
+#[test]
+fn an_empty_transcript_does_not_speak_for_its_session() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-p/{id}/subagents/agent-a1.jsonl"), user_line(&id, 1, "look at the numbat"));
+    env.write(format!("-p/{id}/subagents/agent-a1.meta.json"), r#"{"description":"Look at it"}"#);
+    let told = || {
+        let [hit] = &env.hits_with(&["numbat", "--agents"])[..] else { panic!("not found once") };
+        let listed = env.run(&["sessions", "--json"]).stdout;
+        let session: serde_json::Value = serde_json::from_str(listed.lines().next().expect("a line")).expect("JSON");
+        let text = |of: &serde_json::Value, key: &str| of[key].as_str().unwrap_or_default().to_string();
+        [text(hit, "title"), text(hit, "project"), text(&session, "title"), text(&session, "project")]
+    };
+    let expected = ["Look at it", "/home/u/x", "Look at it", "/home/u/x"];
+    for bytes in [None, Some(""), Some(r#"{"type":"user","uui"#), None] {
+        let main = format!("-p/{id}.jsonl");
+        match bytes {
+            Some(bytes) => drop(env.write(&main, bytes)),
+            None => drop(std::fs::remove_file(env.file(&main))),
+        }
+        env.run(&["index", "--confirm"]);
+        assert_eq!(told(), expected, "{bytes:?}");
+        let shown = env.run(&["show", &id]);
+        assert_eq!(shown.code, 0, "{}", shown.stderr);
+        assert!(shown.stdout.contains("Look at it"), "{bytes:?}: {}", shown.stdout);
+    }
+}
+
+/// Of the copies of a queued prompt any was shown, even one that a subagent was given.
+#[test]
+fn of_queued_prompts_of_one_time_the_first_is_shown() {
+    let env = Env::new();
+    let id = session(1);
+    let queued = |number: u32| {
+        format!(
+            r#"{{"type":"queue-operation","operation":"enqueue","timestamp":"2026-10-01T10:00:{number:02}.000Z","sessionId":"{id}","content":"a potoroo {number}"}}"#
+        ) + "\n"
+    };
+    let all: String = (0..20).map(queued).collect();
+    env.write(format!("-p/{id}.jsonl"), all.repeat(2));
+    env.write(format!("-p/{id}/subagents/agent-acompact-1.jsonl"), &all);
+    env.index();
+    let mut lines: Vec<_> = env
+        .hits_with(&["potoroo", "--messages", "-n", "100"])
+        .iter()
+        .map(|hit| (hit["line"].as_u64(), hit["agent_id"].clone()))
+        .collect();
+    lines.sort_by_key(|(line, _)| *line);
+    let first: Vec<_> = (1..=20).map(|line| (Some(line), serde_json::Value::Null)).collect();
+    assert_eq!(lines, first);
+}
+
 /// What a session saw of its subagent went when a subagent of another session had the same id; and it stayed when the file of
 /// its own subagent came back.
 #[test]

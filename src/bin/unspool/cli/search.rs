@@ -269,7 +269,7 @@ fn notes(request: &Request, response: &Response, instead: &[Suggestion]) {
     if response.scattered {
         out::note(&format!("nothing holds {} as it is; these hold parts of it", request.query.text));
     }
-    if request.query.thinned && request.query.needs.is_empty() {
+    if response.thinned && request.query.needs.is_empty() {
         let count = request.query.chunks.len();
         out::note(&format!("a long text: looking for the {count} words of it that tell most"));
     }

@@ -36,10 +36,10 @@ pub(crate) fn run(config: &Config, args: &VerifyArgs) -> anyhow::Result<u8> {
 }
 
 fn verify_once(config: &Config, args: &VerifyArgs) -> anyhow::Result<u8> {
-    let Some(reader) = config.store.read()? else {
+    let check = || config.store.read()?.map(|reader| verify(&reader, args.deep)).transpose();
+    let Some(verdict) = config.store.undisturbed(check)? else {
         return Err(Error::new(ErrorKind::Unusable, "there is no index yet").hint("run `unspool index`").into());
     };
-    let verdict = verify(&reader, args.deep)?;
     if args.scheduled && verdict.problems.is_empty() {
         return Ok(out::OK);
     }
