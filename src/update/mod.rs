@@ -98,7 +98,7 @@ impl Run<'_> {
         let done = match planned {
             Ok(Some(plan)) => self.add(locked, &plan, false),
             Ok(None) if locked.has_only_relatives() => {
-                self.rebuild(locked, "the old one was damaged or made by another version")
+                return self.rebuild(locked, "the old one was damaged or made by another version");
             }
             Ok(None) => self.add(locked, &Plan::from_scratch(self.scan, &HashSet::new()), true),
             Err(error) => Err(error),
