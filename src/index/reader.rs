@@ -406,6 +406,11 @@ impl Reader {
         mark::is_there(&self.path) || self.ended_badly()
     }
 
+    /// Whether there is nothing in it, not even of a file that was read.
+    pub fn is_blank(&self) -> bool {
+        self.searcher.num_docs() == 0
+    }
+
     fn ended_badly(&self) -> bool {
         let payload = self.index.load_metas().ok().and_then(|metas| metas.payload);
         payload.and_then(|payload| serde_json::from_str::<Header>(&payload).ok()).is_some_and(|header| !header.clean)

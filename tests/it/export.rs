@@ -228,3 +228,12 @@ fn f7_a_page_that_does_something_is_told() {
     }
     is_inert("<style></style><p class=\"x\">&lt;script&gt;</p>");
 }
+
+#[test]
+fn an_unknown_id_does_not_keep_the_others_from_being_written() {
+    let env = env();
+    let ran = env.run(&["export", "--no-refresh", "-o", "out", "feedfeed", &session(1)]);
+    assert_eq!((ran.code, ran.stdout.lines().count()), (1, 1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("begins with \"feedfeed\""), "{}", ran.stderr);
+    assert!(env.path().join(ran.stdout.trim()).is_file(), "{}", ran.stdout);
+}

@@ -742,6 +742,16 @@ fn an_index_that_is_replaced_meanwhile_is_not_damaged() {
     assert_eq!(damaged.expect_err("nobody was in the way").kind, ErrorKind::Damaged);
 }
 
+/// Where nothing was ever read, because the first run was killed say, it sounded as if nothing had the word.
+#[test]
+fn an_index_with_nothing_in_it_says_so() {
+    let env = Env::new();
+    env.index();
+    let ran = env.run(&["search", "--no-refresh", "numbat"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("the index holds nothing yet"), "{}", ran.stderr);
+}
+
 /// A transcript with nothing in it spoke for its session, and for good; its subagents know more.
 #[test]
 fn an_empty_transcript_does_not_speak_for_its_session() {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use unspool::conversation::{Conversation, Nested, Scope, resolve};
 use unspool::error::{Error, ErrorKind};
+use unspool::index::Reader;
 use unspool::render::Veil;
 use unspool::render::export::{Export, Form};
 use unspool::sessions::Session;
@@ -84,27 +85,47 @@ impl Format {
 pub(crate) fn run(config: &Config, args: &ExportArgs) -> anyhow::Result<u8> {
     let fresh = refresh::open(config, !args.no_refresh)?;
     let mut written: HashMap<PathBuf, String> = HashMap::new();
+    let mut code = out::OK;
     for id in &args.ids {
-        let target = resolve(&fresh.reader, id)?;
-        let session = Session::find(&fresh.reader, &target.session)?;
-        let conversation = Conversation::open(&fresh.reader, &target)?;
-        let mut bytes = Vec::new();
-        write(config, args, &session, &conversation, &mut bytes)?;
-        if args.output.as_deref() == Some(Path::new("-")) {
-            out::print(config.color, |out| out.write_all(&bytes))?;
-            continue;
+        match export(config, args, &fresh.reader, id, &mut written) {
+            // The others are none the worse for it.
+            Err(error) if args.ids.len() > 1 && is_about_id(&error) => code = code.max(out::explain(&error)),
+            done => done?,
         }
-        let name = target.agent.as_deref().unwrap_or(&target.session);
-        // The same session again may be replaced, another that begins like it may not.
-        let short = place(args, short_name(name))?;
-        let is_free = written.get(&short).is_none_or(|of| of == name);
-        let path = if is_free { short } else { place(args, name)? };
-        save(&path, &bytes, args.force)?;
-        let shown = config.screen().path(&path);
-        written.insert(path, name.to_string());
-        out::print(config.color, |out| writeln!(out, "{shown}"))?;
     }
-    Ok(out::OK)
+    Ok(code)
+}
+
+/// Whether it is the id that is wrong: nothing has it, or several do.
+fn is_about_id(error: &anyhow::Error) -> bool {
+    let kind = error.downcast_ref::<Error>().map(|error| error.kind);
+    matches!(kind, Some(ErrorKind::NotFound | ErrorKind::Usage))
+}
+
+fn export(
+    config: &Config,
+    args: &ExportArgs,
+    reader: &Reader,
+    id: &str,
+    written: &mut HashMap<PathBuf, String>,
+) -> anyhow::Result<()> {
+    let target = resolve(reader, id)?;
+    let session = Session::find(reader, &target.session)?;
+    let conversation = Conversation::open(reader, &target)?;
+    let mut bytes = Vec::new();
+    write(config, args, &session, &conversation, &mut bytes)?;
+    if args.output.as_deref() == Some(Path::new("-")) {
+        return out::print(config.color, |out| out.write_all(&bytes));
+    }
+    let name = target.agent.as_deref().unwrap_or(&target.session);
+    // The same session again may be replaced, another that begins like it may not.
+    let short = place(args, short_name(name))?;
+    let is_free = written.get(&short).is_none_or(|of| of == name);
+    let path = if is_free { short } else { place(args, name)? };
+    save(&path, &bytes, args.force)?;
+    let shown = config.screen().path(&path);
+    written.insert(path, name.to_string());
+    out::print(config.color, |out| writeln!(out, "{shown}"))
 }
 
 fn write(

@@ -41,6 +41,9 @@ pub(crate) fn open(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
     };
     missing_roots(config, "; answering from the index as it is");
     if !refresh {
+        if reader.is_blank() {
+            out::note("the index holds nothing yet; `unspool index` reads all sessions");
+        }
         return Ok(Fresh::new(reader, None));
     }
     let (before, _) = lag(&reader, &config.roots)?;
