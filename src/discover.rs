@@ -258,13 +258,6 @@ fn is_foreign_folder(entry: &walkdir::DirEntry) -> bool {
     entry.file_type().is_dir() && entry.depth() > 0 && entry.file_name() == OsStr::new("memory")
 }
 
-/// Whether this leads to a folder where transcripts may be. Only whole projects may lie elsewhere: more links would be
-/// more ways to walk in circles.
-fn is_linked_folder(entry: &walkdir::DirEntry) -> bool {
-    let is_foreign = entry.file_name() == OsStr::new("memory");
-    entry.path_is_symlink() && !is_foreign && fs_err::metadata(entry.path()).is_ok_and(|meta| meta.is_dir())
-}
-
 impl Scan {
     fn note_odd_folder(&mut self, entry: &walkdir::DirEntry) {
         if entry.path().extension() == Some(OsStr::new("jsonl")) {
@@ -282,14 +275,26 @@ impl Scan {
         self.unlisted.push(path.to_path_buf());
     }
 
+    /// Whether this leads to a folder where transcripts may be, or did until now. Only whole projects may lie elsewhere:
+    /// more links would be more ways to walk in circles.
+    fn is_linked_folder(&mut self, entry: &walkdir::DirEntry) -> bool {
+        let path = entry.path().to_path_buf();
+        match fs_err::metadata(&path) {
+            Ok(meta) if !meta.is_dir() => return false,
+            _ if entry.file_name() == OsStr::new("memory") => return false,
+            Ok(_) => self.problems.push(Problem::with_path(&path, "is a link to a folder, and is not followed")),
+            Err(_) => self.ignored.push((path.clone(), "nothing is behind this name")),
+        }
+        self.unlisted.push(path);
+        true
+    }
+
     fn note_file(&mut self, project: &Path, entry: &walkdir::DirEntry, metas: &mut Vec<(PathBuf, Stat)>) {
         let relative = entry.path().strip_prefix(project).unwrap_or(entry.path());
+        if entry.path_is_symlink() && self.is_linked_folder(entry) {
+            return;
+        }
         let Some(role) = role_of(relative) else {
-            if is_linked_folder(entry) {
-                self.problems.push(Problem::with_path(entry.path(), "is a link to a folder, and is not followed"));
-                self.unlisted.push(entry.path().to_path_buf());
-                return;
-            }
             self.ignored.push((entry.path().to_path_buf(), "not a transcript"));
             return;
         };

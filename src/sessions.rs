@@ -164,13 +164,13 @@ fn of_files_or_history(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Resu
 fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<Session>> {
     let of_kind = |kind| files.iter().copied().filter(move |file| file.source_kind() == kind && !file.forgotten);
     let agents: Vec<&Checkpoint> = of_kind(SourceKind::Agent).collect();
-    let with_cards = of_kind(SourceKind::Session).map(|file| (file.card(), file));
-    let own = with_cards.filter(|(card, _)| !card.is_silent()).min_by_key(|(card, _)| card.rank());
-    let main = own.as_ref().map(|(_, file)| *file);
-    let one_of_agents = || agents.iter().map(|file| (file.card(), *file)).min_by_key(|(card, _)| card.rank());
-    let Some((card, file)) = own.or_else(one_of_agents).filter(|_| !id.is_empty()) else { return Ok(None) };
+    let both = of_kind(SourceKind::Session).chain(agents.iter().copied());
+    let speaker = both.map(|file| (file.card(), file)).min_by_key(|(card, _)| card.rank());
+    let Some((card, file)) = speaker.filter(|_| !id.is_empty()) else { return Ok(None) };
+    let main = Some(file).filter(|file| file.source_kind() == SourceKind::Session);
     let state = &file.state;
-    if main.is_some() && state.documents == 0 && agents.is_empty() && state.title().is_none() {
+    let is_empty = state.documents == 0 && state.saw.is_empty() && state.title().is_none();
+    if main.is_some() && agents.is_empty() && is_empty {
         return Ok(None);
     }
     let own = main.map(|file| &file.state);

@@ -108,7 +108,7 @@ impl<'r> Conversation<'r> {
         let mut files = reader.files_of_session(&target.session)?;
         let wanted = |file: &Checkpoint| match &target.agent {
             Some(agent) => file.agent_id() == Some(agent) && file.source_kind() == SourceKind::Agent,
-            None => file.source_kind() == SourceKind::Session && !file.forgotten && !file.card().is_silent(),
+            None => file.source_kind() == SourceKind::Session && !file.forgotten,
         };
         // The same session may stand in two folders; the file that speaks for it elsewhere is shown here too.
         let all = (0..files.len()).filter(|at| wanted(&files[*at]));
@@ -120,10 +120,12 @@ impl<'r> Conversation<'r> {
             return Ok(seen);
         }
         files.retain(|file| file.source_kind() == SourceKind::Agent && !file.forgotten);
-        let steps = match &main {
-            Some(file) => reader.outline(file.key())?,
-            None => reader.history_of(&target.session)?,
-        };
+        let mut steps = main.as_ref().map(|file| reader.outline(file.key())).transpose()?.unwrap_or_default();
+        // Where a transcript says nothing, its subagents or the prompt history may.
+        let main = main.filter(|file| !(file.card().is_silent() && (steps.is_empty() || !files.is_empty())));
+        if main.is_none() {
+            steps = reader.history_of(&target.session)?;
+        }
         if main.is_none() && steps.is_empty() && files.is_empty() {
             let what = format!("the index holds nothing of session {}", target.session);
             return Err(Error::new(ErrorKind::NotFound, what));

@@ -38,9 +38,15 @@ pub fn resolve(reader: &Reader, id: &str) -> Result<Target> {
         let (session, agent) = the_one(id, "agent", agents, |(_, agent)| agent.clone())?;
         return Ok(Target { session, agent: Some(agent), uuid: None });
     }
-    let mut messages: Vec<Document> = reader.messages_like(id)?.into_iter().map(|(_, document)| document).collect();
-    // Of the copies of a message the earliest counts, and a session's own before a subagent's.
-    messages.sort_by_key(|document| (document.uuid.clone(), document.agent.is_some(), document.timestamp));
+    // Of the copies of a message the earliest counts, and a session's own before a subagent's; then the first by its place.
+    let mut copies = Vec::new();
+    for (file, document) in reader.messages_like(id)? {
+        let path = reader.card(file)?.map(|card| card.path());
+        let time = document.timestamp.unwrap_or(i64::MAX);
+        copies.push(((document.uuid.clone(), document.agent.is_some(), time, path, document.offset), document));
+    }
+    copies.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut messages: Vec<Document> = copies.into_iter().map(|(_, document)| document).collect();
     messages.dedup_by_key(|document| document.uuid.clone());
     if messages.is_empty() {
         let what = format!("no session, subagent or message begins with {id:?}");

@@ -27,6 +27,9 @@ pub struct Place {
     pub line: u64,
 }
 
+/// What a subagent is called of which nobody says who it is.
+const NAMELESS: &str = "unknown";
+
 /// Knows what subagents' own transcripts hold.
 pub trait OwnTranscripts: std::fmt::Debug + Sync {
     /// Whether the transcript of a session's subagent holds a message.
@@ -341,7 +344,7 @@ impl<'s> Builder<'s> {
         agent: Option<Cow<'e, str>>,
         mut inner: Event<'e>,
     ) {
-        let Some(agent) = agent.or(inner.agent.take()) else { return };
+        let agent = agent.or(inner.agent.take()).unwrap_or(Cow::Borrowed(NAMELESS));
         let session = self.session();
         if !self.state.saw.contains(agent.as_ref()) {
             self.state.saw.insert(agent.to_string());

@@ -68,9 +68,9 @@ impl Card {
         kind_of(self.kind)
     }
 
-    /// Whether nothing was read of it: it is empty, or its only line is half written.
+    /// Whether it says nothing of its session: it is empty, its only line is half written, or it only has backups of files.
     pub fn is_silent(&self) -> bool {
-        self.lines == 0 && self.name.is_none() && self.stand_in.is_none() && self.first.is_none()
+        self.name.is_none() && self.stand_in.is_none() && self.first.is_none() && self.project.is_none()
     }
 
     /// How far back it stands among the cards of a session: the first speaks for it. Its own transcript does, if there is

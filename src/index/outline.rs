@@ -12,6 +12,7 @@ use super::checkpoint::{Checkpoint, FileKey};
 use super::ids::uuid_bytes;
 use super::reader::{Reader, exact, holding};
 use super::schema::{CHECKPOINT_KIND, from_class, session_key};
+use crate::discover::SourceKind;
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
 use crate::query::Filter;
@@ -141,14 +142,20 @@ impl Reader {
         Ok(found)
     }
 
-    /// Subagents whose id begins like this, each with its session.
+    /// Subagents whose id begins like this, each with its session. Of several sessions it is that of the subagent's own
+    /// transcript, of one that is there, of the first by its path.
     pub fn agents_like(&self, beginning: &str) -> Result<Vec<(String, String)>> {
         let mut found = Vec::new();
         for agent in self.terms_from(self.fields.agent, beginning.as_bytes(), &after(beginning.as_bytes()))? {
-            let documents = self.with_term(&Term::from_field_text(self.fields.agent, &agent))?;
-            if let Some(first) = documents.first() {
-                found.push((self.document(*first)?.session, agent));
+            let mut files = HashSet::new();
+            for address in self.with_term(&Term::from_field_text(self.fields.agent, &agent))? {
+                files.insert(self.source_of(address)?);
             }
+            let files = files.into_iter().map(|key| self.checkpoint(key)).collect::<Result<Vec<_>>>()?;
+            let order =
+                |file: &Checkpoint| (file.source_kind() != SourceKind::Agent, file.gone_since.is_some(), file.path());
+            let first = files.into_iter().flatten().min_by_key(order);
+            found.extend(first.map(|file| (file.session_id().to_string(), agent)));
         }
         Ok(found)
     }

@@ -205,6 +205,14 @@ impl Reader {
         self.guarded(|| Ok(self.searcher.doc_freq(&term)? > 0))
     }
 
+    /// The files of a session that have seen something of a subagent.
+    pub fn files_that_saw(&self, session: &str, agent: &str) -> Result<Vec<Checkpoint>> {
+        let of_session = Term::from_field_text(self.fields.session, session);
+        let saw = Term::from_field_text(self.fields.flag, &schema::saw(agent));
+        let found = self.guarded(|| self.with_both(&of_session, &saw))?;
+        found.into_iter().map(|at| self.checkpoint_at(at)).collect()
+    }
+
     /// How many documents are what parents saw of subagents.
     pub fn count_seen(&self) -> Result<u64> {
         self.guarded(|| Ok(self.searcher.search(&*self.seen(), &Count)? as u64))

@@ -318,8 +318,14 @@ impl Fields {
         if !checkpoint.state.wordless.is_empty() {
             values.push((self.flag, Leaf::Name(WORDLESS)));
         }
+        values.extend(checkpoint.state.saw.iter().map(|agent| (self.flag, Leaf::Text(saw(agent)))));
         Entry { values, _permit: permit }
     }
+}
+
+/// The flag of the checkpoint of a file with messages of a subagent that is not its own.
+pub(super) fn saw(agent: &str) -> String {
+    format!("saw {agent}")
 }
 
 /// The term under which the name a file gives its session is found.

@@ -1,6 +1,6 @@
 //! What is to be done: which files are new, grown, changed, moved or gone. Looks at stats and checkpoints only.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use crate::discover::{Root, Scan, Source, SourceKind};
@@ -74,7 +74,7 @@ impl Plan {
                 plan.work.push(Work::new(source, reader.checkpoint(FileKey::of(&source.path))?));
             }
         }
-        plan.find_families(reader, scan)?;
+        plan.find_families(reader)?;
         let mut vanished = vanished(reader, &known, scan)?;
         let left = plan.find_moved(&mut vanished);
         plan.settle(vanished, &known, scan, roots, confirm);
@@ -101,7 +101,7 @@ impl Plan {
         if plan.has_relatives_elsewhere(reader, scan)? {
             return Ok(None);
         }
-        plan.find_families(reader, scan)?;
+        plan.find_families(reader)?;
         Ok(Some(plan.ordered()))
     }
 
@@ -136,20 +136,18 @@ impl Plan {
     }
 
     /// Looks up what the index has of subagents besides their transcripts, and who their parents are.
-    fn find_families(&mut self, reader: &Reader, scan: &Scan) -> Result<()> {
+    fn find_families(&mut self, reader: &Reader) -> Result<()> {
         let is_known = |work: &&mut Work| !work.before.as_ref().is_some_and(|before| before.is_outdated());
         let agents: Vec<_> =
             self.work.iter_mut().filter(|work| work.source.kind == SourceKind::Agent).filter(is_known).collect();
         if agents.is_empty() {
             return Ok(());
         }
-        let sessions = by_session(scan);
         for work in agents {
             let agent = work.source.agent.as_deref().unwrap_or_default();
             work.was_seen = reader.has_seen(agent)?;
             if let Some(before) = &work.before {
-                let parents = parents_of(before, agent, &sessions, reader)?;
-                work.parents = parents.into_iter().map(|(_, checkpoint)| checkpoint).collect();
+                work.parents = parents_of(before, agent, reader)?;
             }
         }
         Ok(())
@@ -162,17 +160,16 @@ impl Plan {
         if agents.is_empty() {
             return Ok(());
         }
-        let sessions = by_session(scan);
         let mut bereft = BTreeMap::new();
         for (file, agent) in agents {
-            let parents = parents_of(file, agent, &sessions, reader)?;
-            bereft.extend(parents.into_iter().map(|(source, parent)| (&source.path, (source, parent))));
+            bereft.extend(parents_of(file, agent, reader)?.into_iter().map(|parent| (parent.path(), parent)));
         }
-        for (path, (source, parent)) in bereft {
+        for source in scan.sources.iter().filter(|_| !bereft.is_empty()) {
+            let Some(parent) = bereft.get(&source.path) else { continue };
             let planned = self.work.len();
-            self.work.retain(|work| work.source.path != *path);
+            self.work.retain(|work| work.source.path != source.path);
             self.unchanged -= usize::from(self.work.len() == planned);
-            self.work.push(Work::new(source, Some(parent.outdated())));
+            self.work.push(Work::new(source, Some(parent.clone().outdated())));
         }
         Ok(())
     }
@@ -213,31 +210,10 @@ impl Plan {
     }
 }
 
-/// The transcripts of sessions, by session.
-fn by_session(scan: &Scan) -> HashMap<&str, Vec<&Source>> {
-    let mut sessions: HashMap<&str, Vec<&Source>> = HashMap::new();
-    for source in scan.sources.iter().filter(|source| source.kind == SourceKind::Session) {
-        sessions.entry(&source.session).or_default().push(source);
-    }
-    sessions
-}
-
-/// The transcripts that have seen something of a subagent.
-fn parents_of<'s>(
-    file: &Checkpoint,
-    agent: &str,
-    sessions: &HashMap<&str, Vec<&'s Source>>,
-    reader: &Reader,
-) -> Result<Vec<(&'s Source, Checkpoint)>> {
-    let mut parents = Vec::new();
-    for source in sessions.get(file.session_id()).into_iter().flatten() {
-        let parent = reader.checkpoint(FileKey::of(&source.path))?;
-        parents.extend(
-            parent
-                .filter(|parent| !parent.forgotten && parent.state.saw.contains(agent))
-                .map(|parent| (*source, parent)),
-        );
-    }
+/// The transcripts that have seen something of a subagent besides its own.
+fn parents_of(file: &Checkpoint, agent: &str, reader: &Reader) -> Result<Vec<Checkpoint>> {
+    let mut parents = reader.files_that_saw(file.session_id(), agent)?;
+    parents.retain(|parent| !parent.forgotten && parent.gone_since.is_none() && parent.key() != file.key());
     Ok(parents)
 }
 

@@ -329,8 +329,9 @@ impl<'a> FileReading<'a> {
         if self.gate.fresh || !(self.work.was_seen || self.gate.agents.is_behind(agent)) {
             return Ok(());
         }
+        let own = documents.iter().filter(|document| document.via.is_none());
         let mut messages: Vec<_> =
-            documents.iter().filter_map(|document| Some((&document.session, document.uuid.as_ref()?))).collect();
+            own.filter_map(|document| Some((&document.session, document.uuid.as_ref()?))).collect();
         messages.dedup();
         messages.into_iter().try_for_each(|(session, uuid)| unit.writer().forget_seen(session, agent, uuid))
     }

@@ -752,6 +752,89 @@ fn an_index_with_nothing_in_it_says_so() {
     assert!(ran.stderr.contains("the index holds nothing yet"), "{}", ran.stderr);
 }
 
+/// What a subagent saw of another one was lost when the other's transcript was; and seen twice, the first went.
+#[test]
+fn what_a_subagent_saw_of_another_is_not_lost() {
+    let env = Env::new();
+    let id = session(1);
+    let said = |number: u32, text: &str| {
+        format!(
+            r#"{{"type":"assistant","uuid":"{}","sessionId":"{id}","message":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#,
+            crate::util::uuid(number)
+        )
+    };
+    let seen = |agent: &str, said: &str| {
+        format!(
+            r#"{{"type":"progress","uuid":"p1","sessionId":"{id}","data":{{"type":"agent_progress","agentId":"{agent}","message":{said}}}}}"#
+        ) + "\n"
+    };
+    let [of_other, of_itself] = [said(1, "a dunnart"), said(2, "a bilby")];
+    let [one, other] = ["one", "other"].map(|name| format!("-p/{id}/subagents/agent-{name}.jsonl"));
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 9, "go and look"));
+    env.write(&one, user_line(&id, 8, "look") + &seen("other", &of_other) + &seen("one", &of_itself));
+    env.write(&other, user_line(&id, 7, "look too") + &of_other + "\n");
+    env.index();
+    env.append(&one, seen("one", &of_itself));
+    for transcript in [None, Some(user_line(&id, 7, "look too")), Some(String::new())] {
+        if let Some(text) = &transcript {
+            env.write(&other, text);
+        }
+        assert!(matches!(env.run(&["index", "--confirm"]).code, 0 | 3));
+        assert_eq!(env.hits_with(&["dunnart", "--agents"]).len(), 1, "{transcript:?}");
+        let bilbies = env.hits_with(&["bilby", "--agents"]);
+        assert_eq!(bilbies.iter().map(|hit| hit["line"].as_u64()).collect::<Vec<_>>(), [Some(3)], "{transcript:?}");
+        env.verify();
+    }
+}
+
+/// Of copies of a message of one time, another was shown than found, and another after the next merge.
+#[test]
+fn the_copy_that_is_found_is_shown() {
+    let [first, fork] = [1, 2].map(session);
+    for order in [[&first, &fork], [&fork, &first]] {
+        let env = Env::new();
+        for session in order {
+            env.write(format!("-p/{session}.jsonl"), user_line(session, 7, "a quagga"));
+            env.write(format!("-p/{session}/subagents/agent-same.jsonl"), user_line(session, 8, "a dunnart"));
+            env.index();
+        }
+        for id in [crate::util::uuid(7), "same".to_string()] {
+            let shown = env.run(&["show", &id]).stdout;
+            assert!(shown.contains(&first) && !shown.contains(&fork), "{id}: {shown}");
+        }
+    }
+}
+
+/// A folder that has become a link was taken for deleted once the link led to nothing.
+#[test]
+fn what_lay_behind_a_link_is_not_deleted() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "a close quokka"));
+    for folder in ["subagents", "tool-results/deep"] {
+        let name = if folder == "subagents" { "agent-a1.jsonl" } else { "spill.txt" };
+        env.write(format!("-p/{id}/{folder}/{name}"), user_line(&id, 2, "a distant quokka"));
+    }
+    env.index();
+    let elsewhere = env.path().join("elsewhere");
+    let index = || {
+        let code = env.run(&["index"]).code;
+        let found = env.hits("quokka");
+        (code, found.len(), found.iter().filter(|hit| hit["source_missing"] == true).count())
+    };
+    for folder in ["subagents", "tool-results/deep"] {
+        let place = env.file(format!("-p/{id}/{folder}"));
+        std::fs::rename(&place, &elsewhere).expect("moved");
+        std::os::unix::fs::symlink(&elsewhere, &place).expect("linked");
+        assert_eq!(index(), (3, 3, 0), "{folder}");
+        std::fs::rename(&elsewhere, env.path().join("unmounted")).expect("moved");
+        assert_eq!(index(), (0, 3, 0), "{folder}");
+        std::fs::remove_file(&place).expect("removed");
+        std::fs::rename(env.path().join("unmounted"), &place).expect("moved back");
+        assert_eq!(index(), (0, 3, 0), "{folder}");
+    }
+}
+
 /// A transcript with nothing in it spoke for its session, and for good; its subagents know more.
 #[test]
 fn an_empty_transcript_does_not_speak_for_its_session() {
@@ -767,7 +850,8 @@ fn an_empty_transcript_does_not_speak_for_its_session() {
         [text(hit, "title"), text(hit, "project"), text(&session, "title"), text(&session, "project")]
     };
     let expected = ["Look at it", "/home/u/x", "Look at it", "/home/u/x"];
-    for bytes in [None, Some(""), Some(r#"{"type":"user","uui"#), None] {
+    let snapshot = r#"{"type":"file-history-snapshot","messageId":"m","snapshot":{"trackedFileBackups":{"a.rs":{}}}}"#;
+    for bytes in [None, Some(""), Some(r#"{"type":"user","uui"#), Some("\n\n"), Some(snapshot), None] {
         let main = format!("-p/{id}.jsonl");
         match bytes {
             Some(bytes) => drop(env.write(&main, bytes)),
