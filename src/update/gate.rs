@@ -16,6 +16,7 @@ pub(super) const COMMIT_EVERY: u64 = 256 << 20;
 /// The same while an index is built from nothing. Each thread makes one segment of what is committed together: less would
 /// make more of them, more would take more memory, and the more words there are, the longer takes each.
 const COMMIT_FRESH: u64 = 2 << 30;
+
 /// Many units may be open at once, or one commit be made.
 pub(super) struct Gate<'a> {
     writer: RwLock<Writer>,
@@ -101,6 +102,7 @@ impl<'a> Gate<'a> {
         }
         writer.commit(false)
     }
+
     /// The writer, when all have left for good, and how many bytes were read.
     pub(super) fn close(self) -> (Writer, u64) {
         (self.writer.into_inner().unwrap_or_else(PoisonError::into_inner), self.read.into_inner())

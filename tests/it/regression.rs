@@ -706,11 +706,9 @@ fn what_was_seen_of_a_subagent_is_shown() {
     ] {
         let ran = env.run(&args);
         assert_eq!(ran.code, 0, "{args:?}: {}", ran.stderr);
-        let told: Vec<bool> =
-            ["a dunnart", "a bilby", "go and look", "another"].map(|text| ran.stdout.contains(text)).to_vec();
-        // The title of the session is what was asked first; in what is said, nobody else speaks.
-        assert_eq!([told[0], told[1], told[3]], [true, true, false], "{args:?}: {}", ran.stdout);
-        assert!(!ran.stdout.contains("thanks"), "{args:?}: {}", ran.stdout);
+        // Nobody else speaks.
+        let told = ["a dunnart", "a bilby", "another", "thanks"].map(|text| ran.stdout.contains(text));
+        assert_eq!(told, [true, true, false, false], "{args:?}: {}", ran.stdout);
     }
     assert!(!env.run(&["status", "-v"]).stdout.contains("agent_progress"), "all of it is in the index");
 }
