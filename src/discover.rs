@@ -275,9 +275,9 @@ impl Scan {
         self.unlisted.push(path.to_path_buf());
     }
 
-    /// Whether this leads to a folder where transcripts may be, or did until now. Only whole projects may lie elsewhere:
-    /// more links would be more ways to walk in circles.
-    fn is_linked_folder(&mut self, entry: &walkdir::DirEntry) -> bool {
+    /// Notes a link to a folder where transcripts may be, or were until now; says whether it is one. Only whole projects
+    /// may lie elsewhere: more links would be more ways to walk in circles.
+    fn note_linked_folder(&mut self, entry: &walkdir::DirEntry) -> bool {
         let path = entry.path().to_path_buf();
         match fs_err::metadata(&path) {
             Ok(meta) if !meta.is_dir() => return false,
@@ -291,7 +291,7 @@ impl Scan {
 
     fn note_file(&mut self, project: &Path, entry: &walkdir::DirEntry, metas: &mut Vec<(PathBuf, Stat)>) {
         let relative = entry.path().strip_prefix(project).unwrap_or(entry.path());
-        if entry.path_is_symlink() && self.is_linked_folder(entry) {
+        if entry.path_is_symlink() && self.note_linked_folder(entry) {
             return;
         }
         let Some(role) = role_of(relative) else {
