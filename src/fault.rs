@@ -9,7 +9,6 @@
 //! - `stop@N`: at point N stop until somebody continues us, so that a test can change things just then
 //! - `record:FILE`: write down every point, so that a test can work out what a power cut would leave
 //! - `batch:BYTES`: commit after so many bytes, so that a small run has many commits
-//! - `bug:NAME`: leave a safeguard out, to show that the tests miss it
 
 use std::io;
 use std::path::Path;
@@ -47,26 +46,9 @@ pub enum Op<'a> {
     Read,
 }
 
-/// A safeguard that can be left out, to show that the tests miss it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Bug {
-    /// The folder is not synced after `meta.json` is put in place.
-    NoFolderSync,
-    /// Files are not synced before `meta.json` names them.
-    NoFileSync,
-    /// The writer does not clear away what a killed predecessor left.
-    NoCleaning,
-    /// Checkpoints are committed before the documents they speak of.
-    CheckpointFirst,
-    /// The state of a file is taken after it was read.
-    StatAfterRead,
-    /// Lines are read as `BufRead::lines` does.
-    StdLines,
-}
-
 #[cfg(not(debug_assertions))]
 mod unarmed {
-    use super::{Bug, Op, io};
+    use super::{Op, io};
 
     /// Nothing, in a release.
     #[inline(always)]
@@ -78,12 +60,6 @@ mod unarmed {
     #[inline(always)]
     pub fn line() {}
 
-    /// No, in a release.
-    #[inline(always)]
-    pub fn has(_: Bug) -> bool {
-        false
-    }
-
     /// The usual amount, in a release.
     #[inline(always)]
     pub fn batch(usual: u64) -> u64 {
@@ -92,10 +68,10 @@ mod unarmed {
 }
 
 #[cfg(not(debug_assertions))]
-pub use unarmed::{batch, has, line, point};
+pub use unarmed::{batch, line, point};
 
 #[cfg(debug_assertions)]
-pub use armed::{arm, batch, has, line, point};
+pub use armed::{arm, batch, line, point};
 
 #[cfg(debug_assertions)]
 mod armed {
@@ -104,7 +80,7 @@ mod armed {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Mutex, OnceLock, PoisonError};
 
-    use super::{Bug, Op, Path, io};
+    use super::{Op, Path, io};
 
     static PLAN: OnceLock<Plan> = OnceLock::new();
     static POINTS: AtomicU64 = AtomicU64::new(0);
@@ -116,7 +92,6 @@ mod armed {
         record: Option<Mutex<File>>,
         batch: Option<u64>,
         line: Option<u64>,
-        bugs: Vec<Bug>,
     }
 
     #[derive(Debug)]
@@ -151,8 +126,6 @@ mod armed {
                 self.batch = Some(bytes.parse().ok()?);
             } else if let Some(number) = word.strip_prefix("line@") {
                 self.line = Some(number.parse().ok()?);
-            } else if let Some(name) = word.strip_prefix("bug:") {
-                self.bugs.push(bug(name)?);
             } else {
                 let (kind, at) = word.split_once('@')?;
                 let lasting = at.ends_with('+');
@@ -171,18 +144,6 @@ mod armed {
             "enospc" => Kind::Fail(io::ErrorKind::StorageFull),
             _ => return None,
         })
-    }
-
-    fn bug(name: &str) -> Option<Bug> {
-        let all = [
-            Bug::NoFolderSync,
-            Bug::NoFileSync,
-            Bug::NoCleaning,
-            Bug::CheckpointFirst,
-            Bug::StatAfterRead,
-            Bug::StdLines,
-        ];
-        all.into_iter().find(|bug| format!("{bug:?}") == name)
     }
 
     /// Counts what is about to be done, and lets it fail if that is the plan.
@@ -227,11 +188,6 @@ mod armed {
     pub fn line() {
         let Some(line) = PLAN.get().and_then(|plan| plan.line) else { return };
         assert!(LINES.fetch_add(1, Ordering::SeqCst) + 1 != line, "fault at line {line}");
-    }
-
-    /// Whether a safeguard is to be left out.
-    pub fn has(bug: Bug) -> bool {
-        PLAN.get().is_some_and(|plan| plan.bugs.contains(&bug))
     }
 
     /// After how many bytes to commit.

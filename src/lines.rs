@@ -11,7 +11,7 @@ use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::discover::{Stat, stat_of};
-use crate::fault::{self, Bug, Op};
+use crate::fault::{self, Op};
 
 /// The longest line that is read whole.
 pub const LINE_CAP: usize = 64 << 20;
@@ -231,16 +231,10 @@ impl<'a> Lines<'a> {
                 return self.skip_oversized().map(Some);
             }
             if let Some(length) = found {
-                if fault::has(Bug::StdLines)
-                    && std::str::from_utf8(&self.buffer[self.start..self.start + length]).is_err()
-                {
-                    return Err(io::Error::from(io::ErrorKind::InvalidData));
-                }
                 return Ok(Some(self.take_line(length, true)));
             }
             if !self.fill()? {
-                let rest = &self.buffer[self.start..];
-                let usable = if fault::has(Bug::StdLines) { rest.len() } else { (self.usable)(rest) };
+                let usable = (self.usable)(&self.buffer[self.start..]);
                 return Ok((usable > 0).then(|| self.take_line(usable, false)));
             }
         }

@@ -26,7 +26,7 @@ use tantivy::directory::{
 };
 
 use super::disk;
-use crate::fault::{self, Bug, Op};
+use crate::fault::{self, Op};
 
 /// How long one of tantivy's locks is waited for: by a reader, for a writer that is just replacing `meta.json`.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
@@ -135,9 +135,6 @@ impl TerminatingWrite for Noting {
 
 /// Makes files last, all at once: one by one, each would wait for a write of the file system's journal.
 fn sync_files(files: &[(PathBuf, File)]) -> io::Result<()> {
-    if fault::has(Bug::NoFileSync) {
-        return Ok(());
-    }
     files.iter().for_each(|(_, file)| disk::begin_writing_out(file));
     files.iter().try_for_each(|(path, file)| fault::point(Op::Sync(path)).and_then(|()| file.sync_data()))
 }
@@ -175,7 +172,7 @@ impl SafeDirectory {
         sync_files(&unsynced)?;
         disk::sync_folder(&self.path)?;
         self.put(Path::new(META), data)?;
-        if fault::has(Bug::NoFolderSync) { Ok(()) } else { disk::sync_folder(&self.path) }
+        disk::sync_folder(&self.path)
     }
 
     fn put(&self, path: &Path, data: &[u8]) -> io::Result<()> {

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use super::directory::{META, SafeDirectory, is_segment_file};
 use super::reader::Reader;
 use super::{disk, is_side_file, open_checked};
-use crate::fault::{self, Bug};
 
 /// The segments that a commit names, each with the stamp of its deletions.
 type Named = HashMap<String, Option<u64>>;
@@ -37,9 +36,6 @@ impl Reader {
 /// Clears away all that the last commit does not name. The caller holds the lock, and no writer is open. What cannot be
 /// removed now is left to the next one.
 pub(super) fn clear(path: &Path) {
-    if fault::has(Bug::NoCleaning) {
-        return;
-    }
     let Ok(directory) = SafeDirectory::for_writing(path) else { return };
     // Of a folder without a commit nobody can say what belongs there.
     if !tantivy::Index::exists(&directory).unwrap_or(false) {

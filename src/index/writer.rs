@@ -31,7 +31,6 @@ use super::segment::SegmentBuilder;
 use super::{create_or_open, damage, tantivy_error};
 use crate::document::Document;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fault::{self, Bug};
 
 /// Text that may wait to be taken up by the index.
 const IN_FLIGHT: usize = 16 << 20;
@@ -152,11 +151,9 @@ impl Writer {
             RunSize::Large | RunSize::Whole => writer.set_merge_policy(Box::new(NoMergePolicy)),
         }
         // A predecessor killed in the middle of a commit leaves files whose names the next commit would use again.
-        if !fault::has(Bug::NoCleaning) {
-            writer.garbage_collect_files().wait().map_err(|error| {
-                trouble.cause().map_or_else(|| tantivy_error(path, &error), |cause| Error::io("write", path, cause))
-            })?;
-        }
+        writer.garbage_collect_files().wait().map_err(|error| {
+            trouble.cause().map_or_else(|| tantivy_error(path, &error), |cause| Error::io("write", path, cause))
+        })?;
         if size == RunSize::Whole {
             memory::take_apart();
         }

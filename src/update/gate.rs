@@ -12,7 +12,7 @@ use crate::fault;
 use crate::index::{Checkpoint, FileKey, Writer};
 
 /// How much is read between two commits.
-pub(super) const COMMIT_EVERY: u64 = 256 << 20;
+const COMMIT_EVERY: u64 = 256 << 20;
 /// The same while an index is built from nothing. Each thread makes one segment of what is committed together: less would
 /// make more of them, more would take more memory, and the more words there are, the longer takes each.
 const COMMIT_FRESH: u64 = 2 << 30;

@@ -3,14 +3,14 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::gate::{self, Gate, Unit};
+use super::gate::{Gate, Unit};
 use super::plan::Work;
 use super::report::{FileOutcome, How, Watch};
 use crate::discover::{Source, SourceKind, Stat};
 use crate::document::{Builder, Document, FileState, Place, TEXT_CAP};
 use crate::error::{Problem, Result};
 use crate::event::{self, AgentDescription, Reading};
-use crate::fault::{self, Bug};
+use crate::fault;
 use crate::index::{Checkpoint, FileKey, Past};
 use crate::lines::{Ends, Line, Transcript, read_small};
 
@@ -36,9 +36,6 @@ pub(super) fn read_file(work: &Work, gate: &Gate<'_>, watch: &dyn Watch) -> Resu
     let mut reading = FileReading::begin(work, &transcript, start, gate, watch)?;
     if let Some(session) = forgotten_session(work, gate, &mut transcript) {
         return reading.leave_alone(session);
-    }
-    if fault::has(Bug::CheckpointFirst) {
-        reading.claim(transcript.stat.size)?;
     }
     let read = match work.source.kind {
         SourceKind::Spill => reading.spill(&mut transcript)?,
@@ -359,25 +356,7 @@ impl<'a> FileReading<'a> {
         Ok(())
     }
 
-    /// What must never be done: to commit the record of a file before its documents.
-    fn claim(&mut self, size: u64) -> Result<()> {
-        let mut claimed = self.checkpoint.clone();
-        claimed.offset = size;
-        if let Some(unit) = self.unit.take() {
-            unit.writer().checkpoint(&claimed, None, self.replaces)?;
-        }
-        self.replaces = true;
-        self.gate.leave(gate::COMMIT_EVERY)?;
-        self.unit = Some(self.gate.enter());
-        Ok(())
-    }
-
     fn end(mut self, read: io::Result<()>) -> Result<FileOutcome> {
-        if fault::has(Bug::StatAfterRead)
-            && let Ok(after) = Transcript::open(&self.work.source.path)
-        {
-            self.checkpoint.seen(&self.work.source, after.stat);
-        }
         if read.is_err() || self.outcome.cut_short {
             // What was read is in the index; the rest is for the next run, which must not take the file for unchanged.
             self.checkpoint.forget_stat();

@@ -73,7 +73,7 @@ fn place_of_a_record_behind_broken_text() {
 /// in the way of every later run. There is no list any more, but such a file still comes about.
 #[test]
 fn file_of_deletions_that_no_commit_names() {
-    let scene = scene("rewrite", "");
+    let scene = scene("rewrite");
     let points = scene.points();
     let deletions =
         points.iter().position(|point| point.letter == 's' && point.path.to_string_lossy().ends_with(".del"));
@@ -93,7 +93,7 @@ fn file_of_deletions_that_no_commit_names() {
 /// something by that commit, and texts that were no longer anywhere were found for ever.
 #[test]
 fn first_deletion_after_a_kill_before_a_merge() {
-    let scene = scene("many segments", "");
+    let scene = scene("many segments");
     let points = scene.points();
     let committed = points.iter().position(|point| point.path.ends_with("meta.json")).expect("a commit");
     let (changed, segments) = (scene.world.file(1), |world: &World| {

@@ -267,9 +267,8 @@ pub(crate) struct Effort {
     heal: usize,
 }
 
-/// Cuts the power at the points of a run and looks at what is left; says how many images there were.
-pub(crate) fn cut_power(scene: &Scene, effort: &Effort) -> Result<usize, Wrong> {
-    let points = scene.points();
+/// Cuts the power at the points of a run of a scene and checks what is left. Returns the number of images.
+pub(crate) fn cut_power(scene: &Scene, points: &[Point], effort: &Effort) -> Result<usize, Wrong> {
     let world = scene.world.path();
     let mut disk = Disk::load(&scene.before.folder);
     let target = world.join("image");
@@ -328,9 +327,9 @@ pub(crate) fn effort() -> Effort {
 }
 
 fn survives_power_cuts(names: &[&str]) -> usize {
-    let survive = |name: &&str| match cut_power(&scene(name, ""), &effort()) {
-        Ok(images) => images,
-        Err(wrong) => panic!("{name}: {wrong}"),
+    let survive = |name: &&str| {
+        let scene = scene(name);
+        cut_power(&scene, &scene.points(), &effort()).unwrap_or_else(|wrong| panic!("{name}: {wrong}"))
     };
     names.iter().map(survive).sum()
 }
