@@ -87,24 +87,12 @@ fn near(wanted: &str, name: &str) -> bool {
     allowed > 0 && distance(wanted, name) <= allowed
 }
 
-/// How many letters must be put in, left out, changed or swapped to make one word of the other.
+/// Returns how many letters must be inserted, left out, changed or swapped to turn one word into the other. Only the
+/// first letters count: the work grows with the product of the lengths.
 pub fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().take(64).collect();
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut before: Vec<usize> = vec![0; b.len() + 1];
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let change = usize::from(a[i - 1] != b[j - 1]);
-            row[j] = (above[j] + 1).min(row[j - 1] + 1).min(above[j - 1] + change);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[b.len()]
+    const MOST: usize = 64;
+    let short = |text: &str| text.char_indices().nth(MOST).map_or(text.len(), |(at, _)| at);
+    strsim::osa_distance(&a[..short(a)], &b[..short(b)])
 }
 
 /// Compares with `*` for anything and `?` for one character; a pattern without a slash means the last component.
