@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::document::normal_path;
-use crate::index::{Spelling, escaped};
+use crate::index::Spelling;
+use crate::query::glob::{Glob, is_pattern};
 
 /// A way to understand a path, and the files it stands for.
 #[derive(Clone, Debug)]
@@ -12,8 +13,10 @@ pub(super) enum Wanted {
     Whole(Vec<String>),
     /// The tail of a path, and everything below it.
     Tail(String),
-    /// A pattern.
-    Glob(String),
+    /// A pattern for a whole path.
+    Glob(Glob),
+    /// A pattern for the tail of a path.
+    TailGlob(Glob),
 }
 
 /// Where the user is.
@@ -29,9 +32,10 @@ pub struct Here {
 pub(super) fn readings(text: &str, here: &Here) -> Vec<Wanted> {
     let path = normal_path(text, None);
     let is_absolute = is_absolute(&path);
-    if path.contains(['*', '?', '[']) {
-        let near = normal_path(text, Some(&here.cwd));
-        return if is_absolute { vec![Wanted::Glob(path)] } else { vec![Wanted::Glob(near), Wanted::Glob(path)] };
+    if is_pattern(&path) {
+        let glob = |path: &str| Glob::new(&path.to_lowercase());
+        let near = Wanted::Glob(glob(&normal_path(text, Some(&here.cwd))));
+        return if is_absolute { vec![near] } else { vec![near, Wanted::TailGlob(glob(&path))] };
     }
     let whole = normal_path(text, Some(&here.cwd));
     let mut spellings = vec![whole.clone()];
@@ -60,7 +64,7 @@ impl Wanted {
         match self {
             Self::Whole(paths) => paths.iter().flat_map(|path| both(path)).collect(),
             Self::Tail(tail) => both(tail).into(),
-            Self::Glob(pattern) => vec![Spelling::Pattern(regex_of(&pattern.to_lowercase()))],
+            Self::Glob(glob) | Self::TailGlob(glob) => vec![Spelling::Pattern(glob.expression().to_string())],
         }
     }
 
@@ -75,15 +79,8 @@ impl Wanted {
                 let tail = format!("/{}", tail.to_lowercase());
                 format!("/{path}/").contains(&format!("{tail}/"))
             }
-            Self::Glob(pattern) => {
-                let pattern = pattern.to_lowercase();
-                let mut tails = std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1));
-                if is_absolute(&pattern) {
-                    glob(pattern.as_bytes(), path.as_bytes())
-                } else {
-                    tails.any(|at| glob(pattern.as_bytes(), &path.as_bytes()[at..]))
-                }
-            }
+            Self::Glob(glob) => glob.matches(&path),
+            Self::TailGlob(glob) => glob.matches_tail(&path),
         }
     }
 
@@ -93,7 +90,7 @@ impl Wanted {
         match self {
             Self::Whole(paths) => paths.iter().any(|whole| whole.to_lowercase() == path),
             Self::Tail(tail) => format!("/{path}").ends_with(&format!("/{}", tail.to_lowercase())),
-            Self::Glob(_) => true,
+            Self::Glob(_) | Self::TailGlob(_) => true,
         }
     }
 
@@ -102,7 +99,7 @@ impl Wanted {
         match self {
             Self::Whole(paths) => paths.first().cloned(),
             Self::Tail(tail) => Some(tail.clone()),
-            Self::Glob(_) => None,
+            Self::Glob(_) | Self::TailGlob(_) => None,
         }
     }
 
@@ -121,7 +118,7 @@ impl Wanted {
                 paths.iter().find(|path| is_named(path)).cloned()
             }
             Self::Tail(tail) => stands_in(text, tail).then(|| tail.clone()),
-            Self::Glob(_) => None,
+            Self::Glob(_) | Self::TailGlob(_) => None,
         }
     }
 
@@ -130,7 +127,7 @@ impl Wanted {
         let is_exact = |file: &String| match self {
             Self::Whole(paths) => paths.iter().any(|path| below_exactly(file, path)),
             Self::Tail(tail) => format!("/{file}/").contains(&format!("/{tail}/")),
-            Self::Glob(_) => true,
+            Self::Glob(_) | Self::TailGlob(_) => true,
         };
         if files.iter().any(is_exact) {
             files.retain(|file| is_exact(file) || folds_case(file));
@@ -170,70 +167,6 @@ pub(super) fn folders_above(path: &str) -> Vec<String> {
     ends.map(|at| path[..at].to_string()).collect()
 }
 
-/// A pattern as a regular expression: `*` and `?` stay within a folder, `**` does not.
-fn regex_of(pattern: &str) -> String {
-    let mut regex = String::new();
-    let mut rest = pattern;
-    while let Some(first) = rest.chars().next() {
-        if let Some(after) = rest.strip_prefix("**/") {
-            regex.push_str("(.*/)?");
-            rest = after;
-            continue;
-        }
-        if let Some(after) = rest.strip_prefix("**") {
-            regex.push_str(".*");
-            rest = after;
-            continue;
-        }
-        rest = &rest[first.len_utf8()..];
-        match (first, rest.find(']')) {
-            ('*', _) => regex.push_str("[^/]*"),
-            ('?', _) => regex.push_str("[^/]"),
-            ('[', Some(end)) => {
-                let set =
-                    rest[..end].strip_prefix('!').map_or_else(|| rest[..end].to_string(), |set| format!("^{set}"));
-                regex.push_str(&format!("[{}]", set.replace('\\', "\\\\").replace('[', "\\[").replace('&', "\\&")));
-                rest = &rest[end + 1..];
-            }
-            (other, _) => regex.push_str(&escaped(other.encode_utf8(&mut [0; 4]))),
-        }
-    }
-    regex
-}
-
-/// Matches a pattern from end to end.
-fn glob(pattern: &[u8], text: &[u8]) -> bool {
-    match pattern {
-        [] => text.is_empty(),
-        [b'*', b'*', b'/', rest @ ..] => {
-            let mut starts = std::iter::once(0)
-                .chain(text.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at + 1));
-            starts.any(|at| glob(rest, &text[at..]))
-        }
-        [b'*', b'*', rest @ ..] => (0..=text.len()).any(|at| glob(rest, &text[at..])),
-        [b'*', rest @ ..] => {
-            let end = text.iter().position(|byte| *byte == b'/').unwrap_or(text.len());
-            (0..=end).any(|at| glob(rest, &text[at..]))
-        }
-        [b'?', rest @ ..] => text.split_first().is_some_and(|(first, text)| *first != b'/' && glob(rest, text)),
-        [b'[', rest @ ..] if rest.contains(&b']') => {
-            let end = rest.iter().position(|byte| *byte == b']').unwrap_or(0);
-            let (negated, set) = rest[..end].strip_prefix(b"!").map_or((false, &rest[..end]), |set| (true, set));
-            text.split_first()
-                .is_some_and(|(first, text)| in_set(set, *first) != negated && glob(&rest[end + 1..], text))
-        }
-        [byte, rest @ ..] => text.split_first().is_some_and(|(first, text)| first == byte && glob(rest, text)),
-    }
-}
-
-fn in_set(set: &[u8], byte: u8) -> bool {
-    match set {
-        [from, b'-', to, rest @ ..] => (*from..=*to).contains(&byte) || in_set(rest, byte),
-        [one, rest @ ..] => *one == byte || in_set(rest, byte),
-        [] => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,18 +198,6 @@ mod tests {
         ] {
             let found = readings(typed, &here()).iter().position(|wanted| wanted.matches(path));
             assert_eq!(found, nth, "{typed} {path}");
-        }
-    }
-
-    #[test]
-    fn patterns_become_expressions() {
-        for (pattern, regex) in [
-            ("*.rs", r"[^/]*\.rs"),
-            ("src/**/a?.ts", r"src/(.*/)?a[^/]\.ts"),
-            ("a[!0-9].c", r"a[^0-9]\.c"),
-            ("a[0", r"a\[0"),
-        ] {
-            assert_eq!(regex_of(pattern), regex);
         }
     }
 }

@@ -5,9 +5,11 @@
 
 use std::ops::Bound;
 
+use regex::Regex;
 use tantivy::Term;
 use tantivy::query::{
     BooleanQuery, ConstScoreQuery, EmptyQuery, Occur, Query as TantivyQuery, RangeQuery, RegexQuery, TermQuery,
+    TermSetQuery,
 };
 use tantivy::schema::{Field, IndexRecordOption};
 
@@ -15,6 +17,7 @@ use super::reader::Reader;
 use super::schema::{AGENT, ERROR};
 use crate::document::normal_path;
 use crate::error::Result;
+use crate::query::glob;
 use crate::query::names::{self, Naming};
 use crate::query::{Condition, Filter, Test};
 
@@ -98,7 +101,7 @@ impl Reader {
             Test::Agent => exact(fields.flag, AGENT),
             Test::Since(at) => Box::new(RangeQuery::new(Bound::Included(time(*at)), Bound::Unbounded)),
             Test::Until(at) => Box::new(RangeQuery::new(Bound::Unbounded, Bound::Included(time(*at)))),
-            Test::Session(id) => Box::new(RegexQuery::from_pattern(&beginning(&id.to_lowercase()), fields.session)?),
+            Test::Session(id) => self.fitting(fields.session, &beginning(&id.to_lowercase()))?,
             Test::File(path) => self.file_query(path)?,
             Test::Cwd(folder) => self.below(fields.cwd, folder)?,
             Test::Here(folders) => {
@@ -125,13 +128,24 @@ impl Reader {
     pub(super) fn file_query(&self, path: &str) -> tantivy::Result<Box<dyn TantivyQuery>> {
         let path = path.to_lowercase();
         let file = self.fields.file;
-        if path.contains(['*', '?', '{', '[']) {
-            return Ok(Box::new(RegexQuery::from_pattern(&glob_pattern(&path), file)?));
+        if glob::is_pattern(&path) {
+            return self.fitting(file, &glob::expression(&path));
         }
         let folder = path.trim_end_matches('/');
-        let inside: Box<dyn TantivyQuery> =
-            Box::new(RegexQuery::from_pattern(&beginning(&format!("{folder}/")), file)?);
+        let inside = self.fitting(file, &beginning(&format!("{folder}/")))?;
         Ok(if path.ends_with('/') { inside } else { any_of(vec![exact(file, &path), inside]) })
+    }
+
+    /// Returns a query for the terms of a field that an expression matches from end to end.
+    pub(super) fn fitting(&self, field: Field, expression: &str) -> tantivy::Result<Box<dyn TantivyQuery>> {
+        if let Ok(query) = RegexQuery::from_pattern(expression, field) {
+            return Ok(Box::new(query));
+        }
+        // tantivy's automata have at most a thousand states; what needs more is compared with each term.
+        let Ok(regex) = Regex::new(&format!("^(?:{expression})$")) else { return Ok(Box::new(EmptyQuery)) };
+        let values = self.values(field)?;
+        let terms = values.iter().filter(|value| regex.is_match(value));
+        Ok(Box::new(TermSetQuery::new(terms.map(|value| Term::from_field_text(field, value)))))
     }
 
     /// Everything in a folder or below it. Where the path has no beginning, any folder with that end is meant.
@@ -199,51 +213,9 @@ fn all_of(mut queries: Vec<Box<dyn TantivyQuery>>) -> Box<dyn TantivyQuery> {
     if queries.len() == 1 { queries.remove(0) } else { Box::new(BooleanQuery::intersection(queries)) }
 }
 
-/// A pattern for terms that begin with a text.
+/// Returns an expression for terms that begin with a text.
 pub(super) fn beginning(text: &str) -> String {
-    format!("{}.*", escaped(text))
-}
-
-fn escaped(text: &str) -> String {
-    let mut pattern = String::new();
-    for c in text.chars() {
-        // Behind a backslash, these two mean the beginning and the end of a word.
-        if c.is_ascii_punctuation() && !matches!(c, '<' | '>') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    pattern
-}
-
-/// A pattern for paths: `*` and `?` stay within a component, `**` does not, `{a,b}` and `[abc]` are alternatives.
-fn glob_pattern(glob: &str) -> String {
-    let mut pattern = String::new();
-    let mut chars = glob.chars().peekable();
-    let mut depth = 0;
-    while let Some(c) = chars.next() {
-        match c {
-            '*' if chars.peek() == Some(&'*') => {
-                chars.next();
-                // `a/**/b` also means `a/b`.
-                let slash = chars.next_if_eq(&'/').is_some();
-                pattern += if slash { "(.*/)?" } else { ".*" };
-            }
-            '*' => pattern += "[^/]*",
-            '?' => pattern += "[^/]",
-            '{' if glob.contains('}') => {
-                depth += 1;
-                pattern.push('(');
-            }
-            '}' if depth > 0 => {
-                depth -= 1;
-                pattern.push(')');
-            }
-            ',' if depth > 0 => pattern.push('|'),
-            c => pattern += &escaped(&c.to_string()),
-        }
-    }
-    pattern + &")".repeat(depth)
+    format!("{}.*", regex_syntax::escape(text))
 }
 
 #[cfg(test)]
@@ -251,15 +223,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn globs_become_patterns() {
-        for (glob, pattern) in [
-            ("*.rs", "[^/]*\\.rs"),
-            ("src/**/x.rs", "src\\/(.*/)?x\\.rs"),
-            ("src/**", "src\\/.*"),
-            ("a?.{ts,tsx}", "a[^/]\\.(ts|tsx)"),
-            ("a{b", "a\\{b"),
-        ] {
-            assert_eq!(glob_pattern(glob), pattern);
+    fn patterns_can_be_compared_with_terms() {
+        for pattern in ["*.rs", "src/**/x.rs", "a?.{ts,tsx}", "a{b", "[!a-z]ä", "[", "app/[slug]/*"] {
+            let compiled = RegexQuery::from_pattern(&glob::expression(pattern), Field::from_field_id(0));
+            assert!(compiled.is_ok(), "{pattern}");
         }
     }
 }

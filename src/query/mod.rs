@@ -4,6 +4,7 @@
 
 mod filter;
 pub mod forms;
+pub mod glob;
 pub mod names;
 mod parse;
 mod pattern;

@@ -1,5 +1,7 @@
 //! Which of the known names is meant: projects, tools, branches, models as people type them. Pure.
 
+use super::glob::Glob;
+
 /// How a name is compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Naming {
@@ -17,7 +19,10 @@ pub fn pick<'n>(wanted: &str, known: &'n [String], naming: Naming) -> Vec<&'n st
         return Vec::new();
     }
     if wanted.contains(['*', '?']) {
-        return known.iter().map(String::as_str).filter(|name| glob(&wanted, &name.to_lowercase())).collect();
+        let glob = Glob::crossing(&wanted);
+        // A pattern without a slash means the last component.
+        let meant = |name: &'n str| if wanted.contains('/') { name } else { last(name) };
+        return known.iter().map(String::as_str).filter(|name| glob.matches(&meant(name).to_lowercase())).collect();
     }
     let tests: &[fn(&str, &str) -> bool] = match naming {
         Naming::Path => &[
@@ -93,30 +98,6 @@ pub fn distance(a: &str, b: &str) -> usize {
     const MOST: usize = 64;
     let short = |text: &str| text.char_indices().nth(MOST).map_or(text.len(), |(at, _)| at);
     strsim::osa_distance(&a[..short(a)], &b[..short(b)])
-}
-
-/// Compares with `*` for anything and `?` for one character; a pattern without a slash means the last component.
-pub fn glob(pattern: &str, name: &str) -> bool {
-    let name = if pattern.contains('/') { name } else { last(name) };
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        if p < pattern.len() && pattern[p] == '*' {
-            star = Some((p, n));
-            p += 1;
-        } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == name[n]) {
-            p += 1;
-            n += 1;
-        } else if let Some((at, from)) = star {
-            star = Some((at, from + 1));
-            p = at + 1;
-            n = from + 1;
-        } else {
-            return false;
-        }
-    }
-    pattern[p..].iter().all(|c| *c == '*')
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use unspool::discover::SourceKind;
 use unspool::document::{Builder, Document, FileState, Place, normal_path};
 use unspool::event::{self, Reading};
 use unspool::index::Checkpoint;
+use unspool::query::glob::{self, Glob};
 use unspool::query::{Query, Surroundings, names};
 use unspool::redact;
 use unspool::untrusted::{for_terminal, is_dangerous, one_line};
@@ -21,7 +22,7 @@ pub(crate) const TARGETS: [Target; 9] = [
     ("date", date),
     ("terminal", terminal),
     ("path", path),
-    ("glob", glob),
+    ("glob", pattern),
     ("secret", secret),
 ];
 
@@ -148,12 +149,15 @@ fn path(bytes: &[u8]) {
     }
 }
 
-/// A pattern matches itself if it has no signs, and everything if it is a star.
-fn glob(bytes: &[u8]) {
+/// Any text is a pattern. It matches itself if it has no signs, and everything if it is a star.
+fn pattern(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (pattern, name) = text.split_once('\n').unwrap_or(("*", &text));
-    let _ = names::glob(pattern, name);
-    assert!(names::glob("*", name));
+    for glob in [Glob::new(pattern), Glob::crossing(pattern)] {
+        let _ = (glob.matches(name), glob.matches_tail(name));
+        assert!(glob::is_pattern(pattern) || glob.matches(pattern));
+    }
+    assert!(Glob::crossing("*").matches(name));
     let known: Vec<String> = name.split(' ').take(20).map(str::to_string).collect();
     let short: String = pattern.chars().take(60).collect();
     for naming in [names::Naming::Path, names::Naming::Plain] {
