@@ -293,6 +293,24 @@ pub enum Order {
     Project,
 }
 
+impl Order {
+    /// All of them, with their names.
+    pub const ALL: [(Self, &'static str); 12] = [
+        (Self::Newest, "newest"),
+        (Self::Started, "started"),
+        (Self::Length, "length"),
+        (Self::Prompts, "prompts"),
+        (Self::Messages, "messages"),
+        (Self::Tools, "tools"),
+        (Self::Files, "files"),
+        (Self::Agents, "agents"),
+        (Self::Tokens, "tokens"),
+        (Self::Size, "size"),
+        (Self::Title, "title"),
+        (Self::Project, "project"),
+    ];
+}
+
 /// Puts sessions in order; equal ones stay as they were.
 pub fn sort(sessions: &mut [Session], order: Order) {
     let most = |number: u64| std::cmp::Reverse(i128::from(number));

@@ -377,24 +377,31 @@ fn context_follows_the_conversation() {
     assert!(ran.stdout.contains("The file has been updated"), "{}", ran.stdout);
 }
 
-/// Several calls at once: each is followed by the next one and by its own result, where the conversation ends.
-#[test]
-fn context_goes_on_behind_calls_that_were_made_at_once() {
+/// A session with two calls made at once. Each result is given with the message it follows, its call and its text.
+fn two_calls(results: [(u32, &str, &str); 2]) -> Env {
     let env = Env::new();
     let said = |number, parent, message| {
         let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
         Said { session: A, number, parent, at, cwd, branch, agent: None, message }.line()
     };
+    let [one, other] = results.map(|(parent, call, text)| (parent, result(call, text, false)));
     let lines = [
         said(1, 0, person("count the herons")),
         said(2, 1, call("Bash", "t1", json!({"command": "count first"}))),
         said(3, 2, call("Bash", "t2", json!({"command": "count second"}))),
-        said(4, 2, result("t1", "seventeen", false)),
-        said(5, 3, result("t2", "twenty", false)),
+        said(4, one.0, one.1),
+        said(5, other.0, other.1),
         said(6, 5, claude("claude-opus-4", "altogether a flock")),
     ];
     env.write(format!("-p/{A}.jsonl"), lines.concat());
     env.index();
+    env
+}
+
+/// Several calls at once: each is followed by the next one and by its own result, where the conversation ends.
+#[test]
+fn context_goes_on_behind_calls_that_were_made_at_once() {
+    let env = two_calls([(2, "t1", "seventeen"), (3, "t2", "twenty")]);
     for (query, expected) in [
         ("herons", (vec![], vec![2, 3, 6])),
         ("flock", (vec![1, 2, 3], vec![])),
@@ -407,21 +414,7 @@ fn context_goes_on_behind_calls_that_were_made_at_once() {
 /// The same, with results that follow one another in the order in which they came.
 #[test]
 fn context_shows_a_call_once_whenever_its_result_came() {
-    let env = Env::new();
-    let said = |number, parent, message| {
-        let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
-        Said { session: A, number, parent, at, cwd, branch, agent: None, message }.line()
-    };
-    let lines = [
-        said(1, 0, person("count the herons")),
-        said(2, 1, call("Bash", "t1", json!({"command": "count first"}))),
-        said(3, 2, call("Bash", "t2", json!({"command": "count second"}))),
-        said(4, 3, result("t2", "twenty", false)),
-        said(5, 4, result("t1", "seventeen", false)),
-        said(6, 5, claude("claude-opus-4", "altogether a flock")),
-    ];
-    env.write(format!("-p/{A}.jsonl"), lines.concat());
-    env.index();
+    let env = two_calls([(3, "t2", "twenty"), (4, "t1", "seventeen")]);
     for (query, expected) in [
         ("\"count second\"", (vec![1, 2], vec![4, 6])),
         ("\"count first\"", (vec![1], vec![3, 5, 6])),

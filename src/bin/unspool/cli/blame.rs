@@ -7,7 +7,8 @@ use unspool::error::{Error, ErrorKind};
 use unspool::history::{self, Request};
 use unspool::render;
 
-use super::{file, refresh};
+use super::file;
+use super::refresh::RefreshArgs;
 use crate::config::Config;
 use crate::{out, pager};
 
@@ -29,16 +30,15 @@ pub(crate) struct BlameArgs {
     #[arg(long)]
     json: bool,
 
-    /// Answer from the index as it is, without looking for new messages first
-    #[arg(long)]
-    no_refresh: bool,
+    #[command(flatten)]
+    refresh: RefreshArgs,
 }
 
 pub(crate) fn run(config: &Config, args: &BlameArgs) -> anyhow::Result<u8> {
     let contents = read(&args.file)?;
     let (from, to) = args.lines.as_deref().map_or(Ok((1, usize::MAX)), range)?;
     let request = Request { path: args.file.clone(), here: file::here(config)?, ..Request::default() };
-    let fresh = refresh::open(config, !args.no_refresh)?;
+    let fresh = args.refresh.open(config)?;
     let Some(blame) = history::blame(&fresh.reader, &request, &contents)? else {
         out::note(&format!("no session is known to have touched {}", args.file));
         return Ok(out::NOTHING);

@@ -5,15 +5,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use unspool::conversation::{Conversation, Nested, Scope, resolve};
+use unspool::conversation::{Conversation, Nested, resolve};
 use unspool::error::{Error, ErrorKind};
 use unspool::index::Reader;
 use unspool::render::Veil;
 use unspool::render::export::{Export, Form};
 use unspool::sessions::Session;
 
-use super::refresh;
-use super::show::HowTools;
+use super::refresh::RefreshArgs;
+use super::show::{HowTools, PartsArgs};
 use crate::config::{self, Config};
 use crate::out;
 
@@ -44,21 +44,15 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_enum, default_value = "full", value_name = "HOW")]
     tools: HowTools,
 
-    /// Also write what subagents said, where they were sent
-    #[arg(long)]
-    agents: bool,
-
-    /// Also write what was left behind by a rewind
-    #[arg(long)]
-    branches: bool,
+    #[command(flatten)]
+    parts: PartsArgs,
 
     /// Write secrets and home folders as they are
     #[arg(long)]
     reveal: bool,
 
-    /// Write what is in the index, without looking for new messages first
-    #[arg(long)]
-    no_refresh: bool,
+    #[command(flatten)]
+    refresh: RefreshArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
@@ -83,7 +77,7 @@ impl Format {
 }
 
 pub(crate) fn run(config: &Config, args: &ExportArgs) -> anyhow::Result<u8> {
-    let fresh = refresh::open(config, !args.no_refresh)?;
+    let fresh = args.refresh.open(config)?;
     let mut written: HashMap<PathBuf, String> = HashMap::new();
     let mut code = out::OK;
     for id in &args.ids {
@@ -135,7 +129,6 @@ fn write(
     conversation: &Conversation<'_>,
     bytes: &mut Vec<u8>,
 ) -> anyhow::Result<()> {
-    let scope = Scope { abandoned: args.branches, inner: args.agents, ..Scope::default() };
     let homes = if args.reveal { Vec::new() } else { homes(session) };
     let form = match args.format {
         Format::Md => Form::Markdown,
@@ -145,9 +138,11 @@ fn write(
     let screen = config.screen();
     let export =
         Export { screen: &screen, session, veil: Veil { reveal: args.reveal, homes }, tools: args.tools.into(), form };
-    export.write(bytes, Nested::new(conversation, None, scope)).map_err(|error| match error.downcast::<Error>() {
-        Ok(ours) => ours,
-        Err(error) => Error::io("write", Path::new("the export"), error),
+    export.write(bytes, Nested::new(conversation, None, args.parts.scope())).map_err(|error| {
+        match error.downcast::<Error>() {
+            Ok(ours) => ours,
+            Err(error) => Error::io("write", Path::new("the export"), error),
+        }
     })?;
     Ok(())
 }

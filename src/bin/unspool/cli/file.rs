@@ -5,7 +5,7 @@ use unspool::history::{self, Here, Request, Scope};
 use unspool::render;
 
 use super::filter::FilterArgs;
-use super::refresh;
+use super::refresh::RefreshArgs;
 use crate::config::Config;
 use crate::{out, pager};
 
@@ -47,9 +47,8 @@ pub(crate) struct FileArgs {
     #[arg(long)]
     json: bool,
 
-    /// Answer from the index as it is, without looking for new messages first
-    #[arg(long)]
-    no_refresh: bool,
+    #[command(flatten)]
+    refresh: RefreshArgs,
 }
 
 pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
@@ -62,7 +61,7 @@ pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
         filter: args.filter.filter(config)?,
         reveal: args.reveal,
     };
-    let fresh = refresh::open(config, !args.no_refresh)?;
+    let fresh = args.refresh.open(config)?;
     let files = history::file(&fresh.reader, &request)?;
     if files.is_empty() {
         if !args.json {

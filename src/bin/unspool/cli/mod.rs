@@ -36,21 +36,9 @@ use unspool::render::json;
 use crate::config::{Config, Global};
 use crate::out;
 
-/// Full-text search over everything you and Claude Code ever said or did
-///
-/// Claude Code keeps every conversation as a file and deletes it after 30 days. unspool indexes them all, finds
-/// anything in them in milliseconds, and keeps what Claude Code has since deleted. Nothing leaves this machine, and
-/// no transcript is ever changed.
-#[derive(Debug, Parser)]
-#[command(
-    name = "unspool",
-    version,
-    propagate_version = true,
-    subcommand_required = true,
-    disable_help_subcommand = true,
-    arg_required_else_help = true
-)]
-#[command(after_help = "Examples:
+/// What every help ends with.
+const EXAMPLES: &str = "\
+Examples:
   unspool oauth retry              find sessions about it (short for `unspool search …`)
   unspool search -F 'error[E0603]' find text just as it is
   unspool search --json token.rs   one JSON object a hit, for programs
@@ -58,17 +46,15 @@ use crate::out;
   unspool index                    bring the index up to date (search does so by itself)
 
 More help: unspool help query, unspool help environment, unspool help exit-codes
+";
+
+/// What follows in `-h`.
+const EXIT_CODES: &str = "\
 Exit codes: 0 found or done, 1 nothing found, 2 wrong usage or failure, 3 done with problems,
-  4 index unusable, 5 busy, 6 no space or no permission, 130 interrupted")]
-#[command(after_long_help = "Examples:
-  unspool oauth retry              find sessions about it (short for `unspool search …`)
-  unspool search -F 'error[E0603]' find text just as it is
-  unspool search --json token.rs   one JSON object a hit, for programs
-  unspool stats --by project       where tokens and money went
-  unspool index                    bring the index up to date (search does so by itself)
+  4 index unusable, 5 busy, 6 no space or no permission, 130 interrupted";
 
-More help: unspool help query, unspool help environment, unspool help exit-codes
-
+/// What follows in `--help`.
+const MORE: &str = "
 Environment:
   UNSPOOL_ROOTS      folders to look in, as in PATH; --root wins
   CLAUDE_CONFIG_DIR  Claude Code's own setting, several with commas; counts after UNSPOOL_ROOTS
@@ -84,7 +70,24 @@ Exit codes:
   0    found, or done                  4    the index is damaged, foreign or too new
   1    nothing found                   5    another run is under way
   2    wrong usage, or failure         6    no space, or no permission
-  3    done, but with problems         130  interrupted; what was done is kept")]
+  3    done, but with problems         130  interrupted; what was done is kept";
+
+/// Full-text search over everything you and Claude Code ever said or did
+///
+/// Claude Code keeps every conversation as a file and deletes it after 30 days. unspool indexes them all, finds
+/// anything in them in milliseconds, and keeps what Claude Code has since deleted. Nothing leaves this machine, and
+/// no transcript is ever changed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "unspool",
+    version,
+    propagate_version = true,
+    subcommand_required = true,
+    disable_help_subcommand = true,
+    arg_required_else_help = true
+)]
+#[command(after_help = format!("{EXAMPLES}{EXIT_CODES}"))]
+#[command(after_long_help = format!("{EXAMPLES}{MORE}"))]
 struct Cli {
     #[command(flatten)]
     global: Global,

@@ -9,7 +9,8 @@ use unspool::error::{Error, ErrorKind};
 use unspool::history::{self, Moment, Recovered, Request};
 use unspool::untrusted;
 
-use super::{file, refresh};
+use super::file;
+use super::refresh::RefreshArgs;
 use crate::config::Config;
 use crate::{out, pager};
 
@@ -48,15 +49,14 @@ pub(crate) struct RecoverArgs {
     #[arg(long, requires = "list")]
     json: bool,
 
-    /// Answer from the index as it is, without looking for new messages first
-    #[arg(long)]
-    no_refresh: bool,
+    #[command(flatten)]
+    refresh: RefreshArgs,
 }
 
 pub(crate) fn run(config: &Config, args: &RecoverArgs) -> anyhow::Result<u8> {
     let request = Request { path: args.path.clone(), here: file::here(config)?, ..Request::default() };
     let moment = moment(config, args)?;
-    let fresh = refresh::open(config, !args.no_refresh)?;
+    let fresh = args.refresh.open(config)?;
     if args.list {
         let Some((path, versions)) = history::versions(&fresh.reader, &request)? else { return Ok(nothing(args)) };
         let screen = config.screen();

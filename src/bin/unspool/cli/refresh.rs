@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use unspool::index::Reader;
 use unspool::render::text::behind;
 use unspool::update::{Lag, lag};
@@ -19,6 +20,21 @@ use crate::out;
 const CHEAP: u64 = 64 << 20;
 /// How long a search waits for the index.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Whether the index is brought up to date first, for all commands that answer from it.
+#[derive(Args, Debug)]
+pub(crate) struct RefreshArgs {
+    /// Answer from the index as it is, without looking for new messages first
+    #[arg(long)]
+    no_refresh: bool,
+}
+
+impl RefreshArgs {
+    /// Opens the index, bringing it up to date first unless that would take long or is not wanted.
+    pub(crate) fn open(&self, config: &Config) -> anyhow::Result<Fresh> {
+        open(config, !self.no_refresh)
+    }
+}
 
 /// An index to search in, and how far it is behind.
 #[derive(Debug)]
@@ -34,8 +50,7 @@ impl Fresh {
     }
 }
 
-/// Opens the index, bringing it up to date first unless that would take long.
-pub(crate) fn open(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
+fn open(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
     let Some(reader) = config.store.read()? else {
         return first_time(config, refresh);
     };

@@ -9,7 +9,7 @@ use unspool::conversation::resolve;
 use unspool::error::{Error, ErrorKind};
 use unspool::sessions::Session;
 
-use super::refresh;
+use super::refresh::RefreshArgs;
 use crate::config::{self, Config};
 use crate::out;
 
@@ -31,9 +31,8 @@ pub(crate) struct ResumeArgs {
     #[arg(long)]
     print: bool,
 
-    /// Look only at the index, without looking for new messages first
-    #[arg(long)]
-    no_refresh: bool,
+    #[command(flatten)]
+    refresh: RefreshArgs,
 }
 
 /// What is to be run, and where.
@@ -44,7 +43,7 @@ struct Plan {
 }
 
 pub(crate) fn run(config: &Config, args: &ResumeArgs) -> anyhow::Result<u8> {
-    let fresh = refresh::open(config, !args.no_refresh)?;
+    let fresh = args.refresh.open(config)?;
     let target = resolve(&fresh.reader, &args.id)?;
     let session = Session::find(&fresh.reader, &target.session)?;
     if let Some(next) = &session.continued_in {

@@ -11,7 +11,7 @@ use unspool::render::{hits, json};
 use unspool::search::{Cursor, Request, Response, Suggestion, as_text, search, suggestions};
 
 use super::filter::{FilterArgs, names_session};
-use super::refresh;
+use super::refresh::RefreshArgs;
 use super::words::joined;
 use crate::config::{self, Config};
 use crate::out;
@@ -76,9 +76,8 @@ pub(crate) struct SearchArgs {
     #[arg(long)]
     meta: bool,
 
-    /// Answer from the index as it is, without looking for new messages first
-    #[arg(long)]
-    no_refresh: bool,
+    #[command(flatten)]
+    refresh: RefreshArgs,
 
     #[command(flatten)]
     filter: FilterArgs,
@@ -215,7 +214,7 @@ pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
     let threads = Threads::start();
     let start = Instant::now();
     let request = request(config, args)?;
-    let fresh = refresh::open(config, !args.no_refresh)?;
+    let fresh = args.refresh.open(config)?;
     let mut response = threads.share(|| search(&fresh.reader, &request))?;
     response.next = response.next.map(|cursor| cursor.of(args.question()));
     let nothing = response.total_hits == 0;

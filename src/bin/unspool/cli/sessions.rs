@@ -1,11 +1,12 @@
 //! `unspool sessions`: all sessions at a glance.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use unspool::render::sessions as render;
 use unspool::sessions::{Order, sessions, sort};
 
 use super::filter::FilterArgs;
-use super::refresh;
+use super::refresh::RefreshArgs;
 use crate::config::Config;
 use crate::{out, pager};
 
@@ -17,8 +18,8 @@ use crate::{out, pager};
 #[derive(Args, Debug)]
 pub(crate) struct SessionsArgs {
     /// By what to sort; all but title and project put the most first
-    #[arg(long, value_enum, default_value_t, value_name = "BY")]
-    sort: By,
+    #[arg(long, value_parser = order(), default_value = "newest", value_name = "BY")]
+    sort: Order,
 
     /// The other way round
     #[arg(long, short)]
@@ -40,52 +41,23 @@ pub(crate) struct SessionsArgs {
     #[arg(long)]
     csv: bool,
 
-    /// Answer from the index as it is, without looking for new messages first
-    #[arg(long)]
-    no_refresh: bool,
+    #[command(flatten)]
+    refresh: RefreshArgs,
 
     #[command(flatten)]
     filter: FilterArgs,
 }
 
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
-enum By {
-    #[default]
-    Newest,
-    Started,
-    Length,
-    Prompts,
-    Messages,
-    Tools,
-    Files,
-    Agents,
-    Tokens,
-    Size,
-    Title,
-    Project,
-}
-
-impl From<By> for Order {
-    fn from(by: By) -> Self {
-        match by {
-            By::Newest => Self::Newest,
-            By::Started => Self::Started,
-            By::Length => Self::Length,
-            By::Prompts => Self::Prompts,
-            By::Messages => Self::Messages,
-            By::Tools => Self::Tools,
-            By::Files => Self::Files,
-            By::Agents => Self::Agents,
-            By::Tokens => Self::Tokens,
-            By::Size => Self::Size,
-            By::Title => Self::Title,
-            By::Project => Self::Project,
-        }
-    }
+/// Reads the name of an order.
+fn order() -> impl TypedValueParser<Value = Order> {
+    let names = PossibleValuesParser::new(Order::ALL.map(|(_, name)| name));
+    names.map(|wanted| {
+        Order::ALL.into_iter().find(|(_, name)| *name == wanted).map(|(order, _)| order).unwrap_or_default()
+    })
 }
 
 pub(crate) fn run(config: &Config, args: &SessionsArgs) -> anyhow::Result<u8> {
-    let fresh = refresh::open(config, !args.no_refresh)?;
+    let fresh = args.refresh.open(config)?;
     let filter = args.filter.filter(config)?;
     let mut found = sessions(&fresh.reader, &filter)?;
     for name in fresh.reader.unknown_names(&filter)? {
@@ -93,7 +65,7 @@ pub(crate) fn run(config: &Config, args: &SessionsArgs) -> anyhow::Result<u8> {
             if name.nearest.is_empty() { String::new() } else { format!("; near it: {}", name.nearest.join(", ")) };
         out::note(&format!("no {} is called {}{near}", name.field, name.wanted));
     }
-    sort(&mut found, args.sort.into());
+    sort(&mut found, args.sort);
     if args.reverse {
         found.reverse();
     }

@@ -13,7 +13,7 @@ use unspool::search::{Request, search};
 use unspool::sessions::Session;
 use unspool::untrusted::Untrusted;
 
-use super::refresh;
+use super::refresh::RefreshArgs;
 use crate::config::{self, Config};
 use crate::{out, pager};
 
@@ -46,13 +46,8 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_enum, default_value_t, value_name = "HOW")]
     tools: HowTools,
 
-    /// Show what subagents said where they were sent, instead of naming them
-    #[arg(long)]
-    agents: bool,
-
-    /// Also show what was left behind by a rewind
-    #[arg(long)]
-    branches: bool,
+    #[command(flatten)]
+    parts: PartsArgs,
 
     /// Also show what Claude Code itself put in: hooks, reminders, skills
     #[arg(long)]
@@ -62,9 +57,26 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     reveal: bool,
 
-    /// Show what is in the index, without looking for new messages first
+    #[command(flatten)]
+    refresh: RefreshArgs,
+}
+
+/// Which parts of a conversation are wanted besides its main thread, for all commands that print one.
+#[derive(Args, Debug)]
+pub(crate) struct PartsArgs {
+    /// Include what subagents said where they were sent, instead of naming them
     #[arg(long)]
-    no_refresh: bool,
+    agents: bool,
+
+    /// Include what was left behind by a rewind
+    #[arg(long)]
+    branches: bool,
+}
+
+impl PartsArgs {
+    pub(crate) fn scope(&self) -> Scope {
+        Scope { abandoned: self.branches, inner: self.agents, ..Scope::default() }
+    }
 }
 
 /// What to show of tool calls.
@@ -93,7 +105,7 @@ impl From<HowTools> for Tools {
 }
 
 pub(crate) fn run(config: &Config, args: &ShowArgs) -> anyhow::Result<u8> {
-    let fresh = refresh::open(config, !args.no_refresh)?;
+    let fresh = args.refresh.open(config)?;
     let reader = &fresh.reader;
     let mut target = resolve(reader, &args.id)?;
     if let Some(around) = &args.around {
@@ -118,7 +130,7 @@ pub(crate) fn run(config: &Config, args: &ShowArgs) -> anyhow::Result<u8> {
     talk.pointed = target.uuid.clone();
     talk.marked = query.iter().flat_map(Query::terms).map(str::to_string).collect::<HashSet<_>>();
     let (before, after) = args.context.map_or((BEFORE, 0), |around| (around.max(1), around.max(1)));
-    let scope = Scope { meta: args.meta, abandoned: args.branches, inner: args.agents, before, after };
+    let scope = Scope { meta: args.meta, before, after, ..args.parts.scope() };
     pager::print(config, |out| {
         screen.session_head(out, &session)?;
         if conversation.file.is_none() {

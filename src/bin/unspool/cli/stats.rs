@@ -10,7 +10,7 @@ use unspool::render;
 use unspool::stats::{self, By, Request, Stats};
 
 use super::filter::FilterArgs;
-use super::refresh;
+use super::refresh::RefreshArgs;
 use crate::config::Config;
 use crate::out;
 
@@ -45,9 +45,8 @@ pub(crate) struct StatsArgs {
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Answer from the index as it is, without looking for new messages first
-    #[arg(long)]
-    no_refresh: bool,
+    #[command(flatten)]
+    refresh: RefreshArgs,
 
     #[command(flatten)]
     filter: FilterArgs,
@@ -66,7 +65,7 @@ pub(crate) fn run(config: &Config, args: &StatsArgs) -> anyhow::Result<u8> {
             .hint("say where it goes: `unspool stats --html -o stats.html`")
             .into());
     }
-    let fresh = refresh::open(config, !args.no_refresh)?;
+    let fresh = args.refresh.open(config)?;
     let screen = config.screen();
     let mut filter = args.filter.filter(config)?;
     // What is counted counts, also what is just being said.

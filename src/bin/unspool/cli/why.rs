@@ -4,7 +4,8 @@ use clap::Args;
 use unspool::error::{Error, ErrorKind};
 use unspool::history::{self, Request};
 
-use super::{blame, file, refresh};
+use super::refresh::RefreshArgs;
+use super::{blame, file};
 use crate::config::Config;
 use crate::{out, pager};
 
@@ -19,9 +20,8 @@ pub(crate) struct WhyArgs {
     #[arg(long)]
     reveal: bool,
 
-    /// Answer from the index as it is, without looking for new messages first
-    #[arg(long)]
-    no_refresh: bool,
+    #[command(flatten)]
+    refresh: RefreshArgs,
 }
 
 pub(crate) fn run(config: &Config, args: &WhyArgs) -> anyhow::Result<u8> {
@@ -38,7 +38,7 @@ pub(crate) fn run(config: &Config, args: &WhyArgs) -> anyhow::Result<u8> {
     }
     let request =
         Request { path: path.to_string(), here: file::here(config)?, reveal: args.reveal, ..Request::default() };
-    let fresh = refresh::open(config, !args.no_refresh)?;
+    let fresh = args.refresh.open(config)?;
     let Some(story) = history::why(&fresh.reader, &request, &contents, line)? else {
         out::note(&format!("no session is known to have touched {path}"));
         return Ok(out::NOTHING);
