@@ -29,7 +29,7 @@ mod words;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Args as _, CommandFactory as _, Parser, Subcommand};
 
 use unspool::render::json;
 
@@ -189,41 +189,16 @@ fn plain(arg: OsString) -> OsString {
     if text.starts_with('-') && blank.is_some() && !is_value { words::marked(&text) } else { arg }
 }
 
-/// Reads the arguments. To list all commands with all their options takes longer than to look a word up, so a search is
-/// first read as if there were no others, then with what is no option among the words; what does not hold even so is
-/// for the whole list to explain.
+/// Reads the arguments. In a search, words that are not options are told apart from options first: `oauth -github`.
 fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut args = with_search(args);
-    let mut read = Searching::try_parse_from(&args);
-    let is_other = matches!(&read, Err(error) if error.kind() == clap::error::ErrorKind::InvalidSubcommand);
-    if !is_other && (read.is_err() || args.iter().any(words::is_ambiguous)) {
-        let is_valid = |word: &str| Searching::try_parse_from(["unspool", "search", "x", word]).is_ok();
-        args = words::apart(&Searching::command(), args, is_valid);
-        read = Searching::try_parse_from(&args);
+    if let Some(at) = command_at(&args).filter(|at| args[*at] == "search") {
+        let words = args.split_off(at + 1);
+        args.extend(words::apart(words, || {
+            search::SearchArgs::augment_args(Global::augment_args(clap::Command::new("search")))
+        }));
     }
-    if let Ok(Searching { global, command: Only::Search(args) }) = read {
-        return Ok(Cli { global, command: Command::Search(args) });
-    }
-    let mut command = Cli::command();
-    let mut matches = command.try_get_matches_from_mut(args)?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
-}
-
-/// The command line of a search.
-#[derive(Debug, Parser)]
-#[command(name = "unspool", disable_help_flag = true, disable_help_subcommand = true)]
-struct Searching {
-    #[command(flatten)]
-    global: Global,
-
-    #[command(subcommand)]
-    command: Only,
-}
-
-#[derive(Debug, Subcommand)]
-enum Only {
-    #[command(disable_help_flag = true)]
-    Search(search::SearchArgs),
+    Cli::try_parse_from(args)
 }
 
 /// `unspool WORDS` is short for `unspool search WORDS`: puts the command in where none is named.
@@ -234,15 +209,18 @@ fn with_search(mut args: Vec<OsString>) -> Vec<OsString> {
     args
 }
 
-/// Where the command stands, or the first word in its place: behind the options of every command.
+/// Returns where the command is, or the first word in its place: after the options of every command.
 fn command_at(args: &[OsString]) -> Option<usize> {
-    let takes_value = ["--root", "--index-dir", "--color"];
+    let global = Global::augment_args(clap::Command::new("unspool"));
+    let takes_value = |option: &str| {
+        global.get_arguments().any(|arg| option.strip_prefix("--").is_some_and(|name| arg.get_long() == Some(name)))
+    };
     let mut at = 1;
     while let Some(text) = args.get(at).map(|arg| arg.to_string_lossy()) {
         match text.as_ref() {
             "-h" | "--help" | "-V" | "--version" => return None,
-            option if takes_value.contains(&option) => at += 2,
-            option if option.split_once('=').is_some_and(|(name, _)| takes_value.contains(&name)) => at += 1,
+            option if takes_value(option) => at += 2,
+            option if option.split_once('=').is_some_and(|(name, _)| takes_value(name)) => at += 1,
             _ => return Some(at),
         }
     }

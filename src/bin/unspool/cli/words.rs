@@ -13,10 +13,13 @@ const ALWAYS: [&str; 4] = ["-h", "--help", "-V", "--version"];
 const SLIPS: (usize, usize) = (1, 2);
 const LONG: usize = 8;
 
-/// Makes words of what begins with a dash but is no option of a search, by a blank in front: clap takes no such thing
-/// for an option. What stands behind `--` is left alone.
-pub(super) fn apart(command: &Command, args: Vec<OsString>, is_valid: impl Fn(&str) -> bool) -> Vec<OsString> {
-    let known: Vec<&Arg> = command.get_subcommands().chain([command]).flat_map(Command::get_arguments).collect();
+/// Marks the words that begin with a dash but are not options of a search, by a blank in front: clap does not take such
+/// a word for an option. What follows `--` is left alone. The options of a search are only listed if they are needed.
+pub(super) fn apart(args: Vec<OsString>, search: impl FnOnce() -> Command) -> Vec<OsString> {
+    if !args.iter().any(|arg| arg.as_encoded_bytes().starts_with(b"-")) {
+        return args;
+    }
+    let search = search();
     let mut words = Vec::new();
     let mut rest = args.into_iter();
     while let Some(arg) = rest.next() {
@@ -25,7 +28,7 @@ pub(super) fn apart(command: &Command, args: Vec<OsString>, is_valid: impl Fn(&s
             words.push(arg);
             break;
         }
-        match option(&known, &text, &is_valid) {
+        match reading(&search, &text) {
             Reading::Option => words.push(arg),
             Reading::Needs => words.extend([arg].into_iter().chain(rest.next())),
             Reading::Word => words.push(marked(&text)),
@@ -49,11 +52,6 @@ pub(super) fn joined(words: &[String]) -> String {
     words.iter().map(unmarked).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a word may be read as an option by clap though it is none: `-python` is no project called `ython`.
-pub(super) fn is_ambiguous(word: &OsString) -> bool {
-    word.to_string_lossy().strip_prefix("-p").is_some_and(|rest| !rest.is_empty() && !rest.starts_with('='))
-}
-
 enum Reading {
     Option,
     /// An option; the next word is its value.
@@ -61,37 +59,40 @@ enum Reading {
     Word,
 }
 
-fn option(known: &[&Arg], text: &str, is_valid: &impl Fn(&str) -> bool) -> Reading {
+fn reading(search: &Command, text: &str) -> Reading {
     if ALWAYS.contains(&text) || !text.starts_with('-') || text == "-" {
         return Reading::Option;
     }
     match text.strip_prefix("--") {
-        Some(long) => long_option(known, long),
-        None => cluster(known, text, is_valid),
+        Some(long) => long_option(search, long),
+        None => cluster(search, &text[1..]),
     }
 }
 
-fn long_option(known: &[&Arg], text: &str) -> Reading {
+fn long_option(search: &Command, text: &str) -> Reading {
     let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-    let names = |arg: &Arg| {
+    let has_name = |arg: &&Arg, fits: &dyn Fn(&str) -> bool| {
         let aliases = arg.get_all_aliases().unwrap_or_default();
-        arg.get_long().into_iter().chain(aliases).map(str::to_string).collect::<Vec<_>>()
+        arg.get_long().into_iter().chain(aliases).any(fits)
     };
-    if let Some(arg) = known.iter().find(|arg| names(arg).iter().any(|one| one == name)) {
+    if let Some(arg) = search.get_arguments().find(|arg| has_name(arg, &|one| one == name)) {
         return if needs_value(arg) && value.is_none() { Reading::Needs } else { Reading::Option };
     }
     let slips = if name.len() < LONG { SLIPS.0 } else { SLIPS.1 };
-    let is_slip = |one: &String| strsim::osa_distance(one, name) <= slips;
     // clap will say which option was meant.
-    if known.iter().any(|arg| names(arg).iter().any(is_slip)) { Reading::Option } else { Reading::Word }
+    let is_slip = search.get_arguments().any(|arg| has_name(&arg, &|one| strsim::osa_distance(one, name) <= slips));
+    if is_slip { Reading::Option } else { Reading::Word }
 }
 
-/// Short options in one word, the last perhaps with a number behind it: `-lc`, `-n5`.
-fn cluster(known: &[&Arg], text: &str, is_valid: &impl Fn(&str) -> bool) -> Reading {
-    for (at, letter) in text.char_indices().skip(1) {
-        let Some(arg) = known.iter().find(|arg| arg.get_short() == Some(letter)) else { return Reading::Word };
+/// Reads short options in one word, the last perhaps with a number after it: `lc`, `n5`.
+fn cluster(search: &Command, letters: &str) -> Reading {
+    let mut flags: Vec<&Arg> = Vec::new();
+    for (at, letter) in letters.char_indices() {
+        let Some(arg) = search.get_arguments().find(|arg| arg.get_short() == Some(letter)) else {
+            return Reading::Word;
+        };
         if needs_value(arg) {
-            let value = &text[at + letter.len_utf8()..];
+            let value = &letters[at + letter.len_utf8()..];
             let is_value = value.starts_with('=') || value.parse::<usize>().is_ok();
             return match value.is_empty() {
                 true => Reading::Needs,
@@ -99,9 +100,15 @@ fn cluster(known: &[&Arg], text: &str, is_valid: &impl Fn(&str) -> bool) -> Read
                 false => Reading::Word,
             };
         }
+        flags.push(arg);
     }
-    // Flags that cannot go together were not meant as flags: `-cli`.
-    if text.len() == 2 || is_valid(text) { Reading::Option } else { Reading::Word }
+    // Flags that cannot go together, or are there twice, were not meant as flags: `-cli`, `-ll`.
+    let excludes = |one: &Arg, other: &Arg| one == other || search.get_arg_conflicts_with(one).contains(&other);
+    let clash = flags
+        .iter()
+        .enumerate()
+        .any(|(at, one)| flags[at + 1..].iter().any(|other| excludes(one, other) || excludes(other, one)));
+    if clash { Reading::Word } else { Reading::Option }
 }
 
 fn needs_value(arg: &Arg) -> bool {
