@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::shape::{Attachment, Entry, Progress, RawBlock, RawContent, RawUsage, Str};
+use super::lenient::Text;
+use super::shape::{Attachment, Entry, Progress, RawBlock, RawUsage};
 use super::{Block, Body, TitleBy, Usage, parse_entry};
 use crate::json::{self, Token, Walk};
 
 pub(super) fn body_of<'a>(entry: Entry<'a>, line: &'a str) -> Body<'a> {
-    let kind = entry.kind.0.clone().unwrap_or_default();
+    let kind = entry.kind.clone().unwrap_or_default();
     match kind.as_ref() {
         "user" => user(entry),
         "assistant" => assistant(entry),
@@ -21,16 +22,16 @@ pub(super) fn body_of<'a>(entry: Entry<'a>, line: &'a str) -> Body<'a> {
         "ai-title" => title(TitleBy::Model, entry.ai_title),
         "agent-name" => title(TitleBy::AgentName, entry.agent_name),
         "last-prompt" => title(TitleBy::LastPrompt, entry.last_prompt),
-        "summary" => Body::Summary { text: entry.summary.0.unwrap_or_default(), leaf: entry.leaf.0 },
+        "summary" => Body::Summary { text: entry.summary.unwrap_or_default(), leaf: entry.leaf },
         "pr-link" => link(&entry),
         "frame-link" => frame_link(entry),
-        "file-history-snapshot" => Body::Snapshot { files: snapshot_files(entry.snapshot.0) },
+        "file-history-snapshot" => Body::Snapshot { files: snapshot_files(entry.snapshot) },
         "file-history-delta" => {
-            Body::Snapshot { files: entry.tracking_path.0.map(Cow::into_owned).into_iter().collect() }
+            Body::Snapshot { files: entry.tracking_path.map(Cow::into_owned).into_iter().collect() }
         }
         "tag" | "worktree-state" => Body::Attachment { text: unknown_text(line), kind, file: None },
-        "continued-in" => Body::Continued { session: entry.continued_in.0.unwrap_or_default() },
-        "relocated" => Body::Moved { cwd: entry.relocated_cwd.0.unwrap_or_default() },
+        "continued-in" => Body::Continued { session: entry.continued_in.unwrap_or_default() },
+        "relocated" => Body::Moved { cwd: entry.relocated_cwd.unwrap_or_default() },
         "mode"
         | "permission-mode"
         | "bridge-session"
@@ -49,45 +50,39 @@ pub(super) fn body_of<'a>(entry: Entry<'a>, line: &'a str) -> Body<'a> {
 }
 
 fn user(entry: Entry<'_>) -> Body<'_> {
-    let mut blocks = blocks_of(entry.message.0.content);
+    let mut blocks = entry.message.content;
     if blocks.is_empty() {
-        blocks.extend(entry.content.0.map(|raw| Block::Text(text_of_value(raw))));
+        blocks.extend(entry.content.map(|raw| Block::Text(text_of_value(raw))));
     }
-    Body::User { blocks, origin: entry.origin.kind.0, meta: entry.meta.0, compact: entry.compact.0 }
+    Body::User { blocks, origin: entry.origin.kind, meta: entry.meta, compact: entry.compact }
 }
 
 fn assistant(entry: Entry<'_>) -> Body<'_> {
-    let message = entry.message.0;
+    let message = entry.message;
     let RawUsage { input, cache_write, cache_read, output, cache_creation, .. } = message.usage;
     Body::Assistant {
-        blocks: blocks_of(message.content),
-        message: message.id.0,
-        model: message.model.0,
-        usage: Usage {
-            input: input.0,
-            cache_write: cache_write.0,
-            cache_hour: cache_creation.hour.0.min(cache_write.0),
-            cache_read: cache_read.0,
-            output: output.0,
-        },
-        error: entry.api_error.0,
+        blocks: message.content,
+        message: message.id,
+        model: message.model,
+        usage: Usage { input, cache_write, cache_hour: cache_creation.hour.min(cache_write), cache_read, output },
+        error: entry.api_error,
     }
 }
 
 fn system(entry: Entry<'_>) -> Body<'_> {
-    let mut texts = [entry.content.0, entry.blocks.0].into_iter().flatten().map(text_of_value);
+    let mut texts = [entry.content, entry.blocks].into_iter().flatten().map(text_of_value);
     let text = texts.find(|text| !text.trim().is_empty()).unwrap_or_default();
     if text.is_empty() {
-        let subtype = entry.subtype.0.unwrap_or_default();
+        let subtype = entry.subtype.unwrap_or_default();
         return Body::Silent(Cow::Owned(format!("system/{subtype}")));
     }
-    Body::System { subtype: entry.subtype.0, text }
+    Body::System { subtype: entry.subtype, text }
 }
 
 fn queue_operation<'a>(entry: &Entry<'a>) -> Body<'a> {
-    let text = entry.content.0.map(text_of_value).unwrap_or_default();
+    let text = entry.content.map(text_of_value).unwrap_or_default();
     if text.is_empty() {
-        let operation = entry.operation.0.as_deref().unwrap_or_default();
+        let operation = entry.operation.as_deref().unwrap_or_default();
         return Body::Silent(Cow::Owned(format!("queue-operation/{operation}")));
     }
     let origin = is_task(&text).then_some(Cow::Borrowed("task"));
@@ -125,50 +120,50 @@ const SILENT_ATTACHMENTS: [&str; 13] = [
 ];
 
 fn attachment<'a>(entry: &Entry<'a>) -> Body<'a> {
-    let raw = entry.attachment.0.unwrap_or("{}");
+    let raw = entry.attachment.unwrap_or("{}");
     let found: Attachment<'a> = serde_json::from_str(raw).unwrap_or_default();
-    let kind = found.kind.0.unwrap_or_default();
+    let kind = found.kind.unwrap_or_default();
     if SILENT_ATTACHMENTS.contains(&kind.as_ref()) {
         return Body::Silent(Cow::Owned(format!("attachment/{kind}")));
     }
     if kind == "queued_command" {
-        let text = found.prompt.0.map(text_of_value).unwrap_or_default();
-        if found.mode.0.as_deref() == Some("bash") {
+        let text = found.prompt.map(text_of_value).unwrap_or_default();
+        if found.mode.as_deref() == Some("bash") {
             return Body::Queued { text: Cow::Owned(format!("<bash-input>{text}</bash-input>")), origin: None };
         }
-        let origin = found.origin.kind.0.or(found.mode.0.filter(|mode| mode != "prompt"));
+        let origin = found.origin.kind.or(found.mode.filter(|mode| mode != "prompt"));
         return Body::Queued { text, origin };
     }
     Body::Attachment {
         text: words_of(raw, &["type", "toolUseID", "hookEvent"]),
         kind,
-        file: found.filename.0.or(found.path.0),
+        file: found.filename.or(found.path),
     }
 }
 
 fn progress<'a>(entry: &Entry<'a>) -> Body<'a> {
-    let found: Progress<'a> = entry.data.0.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
-    let kind = found.kind.0.unwrap_or_default();
-    match found.message.0.filter(|_| kind == "agent_progress").map(parse_entry) {
-        Some(Ok(event)) => Body::AgentMessage { agent: found.agent.0, event: Box::new(event) },
+    let found: Progress<'a> = entry.data.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
+    let kind = found.kind.unwrap_or_default();
+    match found.message.filter(|_| kind == "agent_progress").map(parse_entry) {
+        Some(Ok(event)) => Body::AgentMessage { agent: found.agent, event: Box::new(event) },
         _ => Body::Silent(Cow::Owned(format!("progress/{kind}"))),
     }
 }
 
-fn title(by: TitleBy, text: Str<'_>) -> Body<'_> {
-    Body::Title { by, text: text.0.unwrap_or_default() }
+fn title(by: TitleBy, text: Text<'_>) -> Body<'_> {
+    Body::Title { by, text: text.unwrap_or_default() }
 }
 
 fn link<'a>(entry: &Entry<'a>) -> Body<'a> {
-    let repository = entry.pr_repository.0.as_deref().unwrap_or_default();
-    let text = format!("pull request #{} {repository}", entry.pr_number.0);
-    Body::Link { url: entry.pr_url.0.clone().unwrap_or_default(), text }
+    let repository = entry.pr_repository.as_deref().unwrap_or_default();
+    let text = format!("pull request #{} {repository}", entry.pr_number);
+    Body::Link { url: entry.pr_url.clone().unwrap_or_default(), text }
 }
 
 fn frame_link(entry: Entry<'_>) -> Body<'_> {
-    let title = entry.title.0.unwrap_or_default();
-    let text = format!("{title} {}", entry.path.0.unwrap_or_default());
-    Body::Link { url: entry.artifact_url.0.or(entry.url.0).unwrap_or_default(), text }
+    let title = entry.title.unwrap_or_default();
+    let text = format!("{title} {}", entry.path.unwrap_or_default());
+    Body::Link { url: entry.artifact_url.or(entry.url).unwrap_or_default(), text }
 }
 
 /// The keys of `trackedFileBackups`, which are the names of the files.
@@ -244,36 +239,28 @@ pub(super) fn words_of(raw: &str, except: &[&str]) -> String {
     text
 }
 
-fn blocks_of(content: RawContent<'_>) -> Vec<Block<'_>> {
-    match content {
-        RawContent::Nothing => Vec::new(),
-        RawContent::Text(text) => vec![Block::Text(text)],
-        RawContent::Blocks(blocks) => blocks,
-    }
-}
-
 pub(super) fn block_of(raw: RawBlock<'_>) -> Block<'_> {
-    let kind = raw.kind.0.unwrap_or_default();
+    let kind = raw.kind.unwrap_or_default();
     match kind.as_ref() {
-        "text" => Block::Text(raw.text.0.unwrap_or_default()),
-        "thinking" => Block::Thinking(raw.thinking.0.unwrap_or_default()),
+        "text" => Block::Text(raw.text.unwrap_or_default()),
+        "thinking" => Block::Thinking(raw.thinking.unwrap_or_default()),
         "tool_use" | "server_tool_use" | "mcp_tool_use" => Block::ToolUse {
-            id: raw.id.0.unwrap_or_default(),
-            name: raw.name.0.unwrap_or_default(),
-            input: raw.input.0.unwrap_or("{}"),
+            id: raw.id.unwrap_or_default(),
+            name: raw.name.unwrap_or_default(),
+            input: raw.input.unwrap_or("{}"),
         },
-        _ if raw.tool_use_id.0.is_some() => Block::ToolResult {
-            id: raw.tool_use_id.0.unwrap_or_default(),
-            text: raw.content.0.map(text_of_value).unwrap_or_default(),
-            error: raw.is_error.0,
+        _ if raw.tool_use_id.is_some() => Block::ToolResult {
+            id: raw.tool_use_id.unwrap_or_default(),
+            text: raw.content.map(text_of_value).unwrap_or_default(),
+            error: raw.is_error,
         },
         "image" | "document" | "redacted_thinking" => {
-            let text = media_words(&kind, raw.source.0, raw.extra);
+            let text = media_words(&kind, raw.source, raw.extra);
             Block::Media { kind, text }
         }
         _ => {
-            let mut text = raw.text.0.map(Cow::into_owned).unwrap_or_default();
-            for part in [raw.from.0, raw.to.0, raw.content.0, raw.source.0].into_iter().flatten().chain(raw.extra) {
+            let mut text = raw.text.map(Cow::into_owned).unwrap_or_default();
+            for part in [raw.from, raw.to, raw.content, raw.source].into_iter().flatten().chain(raw.extra) {
                 text = format!("{text}\n{}", words_of(part, &[]));
             }
             Block::Other { kind, text: text.trim().to_string() }
@@ -302,11 +289,11 @@ fn text_of_blocks(raw: &str) -> String {
 /// The words of one item of a list: a block of any type, or a string.
 fn text_of_item(raw: &str) -> String {
     let block: RawBlock<'_> = serde_json::from_str(raw).unwrap_or_default();
-    match (block.kind.0.as_deref(), block.text.0) {
+    match (block.kind.as_deref(), block.text) {
         (Some("text"), Some(text)) => text.into_owned(),
-        (Some("tool_reference"), None) => block.tool_name.0.unwrap_or_default().into_owned(),
+        (Some("tool_reference"), None) => block.tool_name.unwrap_or_default().into_owned(),
         (Some(kind @ ("image" | "audio" | "document")), None) => {
-            format!("[{kind}] {}", media_words(kind, block.source.0, block.extra)).trim().to_string()
+            format!("[{kind}] {}", media_words(kind, block.source, block.extra)).trim().to_string()
         }
         _ => words_of(raw, &["type", "id", "tool_use_id"]),
     }

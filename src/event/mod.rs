@@ -7,6 +7,7 @@ mod body;
 mod call;
 mod known;
 mod ladder;
+mod lenient;
 mod record;
 mod shape;
 mod tool;
@@ -16,8 +17,9 @@ use std::borrow::Cow;
 use body::{body_of, words_of};
 pub use call::{Call, Edit, read_call};
 pub use ladder::{Reading, whole_records};
+use lenient::Text;
 pub use record::{Backup, Hunk, Record, Trace, print_of, read_backups, read_record};
-use shape::{AgentMeta, Entry, HistoryEntry, Str};
+use shape::{AgentMeta, Entry, HistoryEntry};
 pub use tool::{Action, action};
 
 /// One line of a transcript.
@@ -258,7 +260,7 @@ pub fn read_history_line(bytes: &[u8], each: &mut dyn FnMut(usize, Reading<'_>))
 /// Reads the description of a subagent.
 pub fn read_agent_meta(bytes: &[u8]) -> Option<AgentDescription> {
     let meta: AgentMeta<'_> = serde_json::from_slice(bytes).ok()?;
-    let owned = |text: Str<'_>| text.0.map(Cow::into_owned);
+    let owned = |text: Text<'_>| text.map(Cow::into_owned);
     let description = owned(meta.description).or(owned(meta.name));
     Some(AgentDescription { kind: owned(meta.kind), description, tool_use: owned(meta.tool_use) })
 }
@@ -268,18 +270,18 @@ fn parse_entry(text: &str) -> serde_json::Result<Event<'_>> {
     let fork = std::mem::take(&mut entry.forked_from);
     let unknown = unknown_words(&mut entry);
     Ok(Event {
-        uuid: entry.uuid.0.take(),
-        parent: entry.parent.0.take().or(entry.logical_parent.0.take()),
-        session: entry.session.0.take(),
-        agent: entry.agent.0.take(),
-        timestamp: entry.timestamp.0.take().and_then(|text| parse_timestamp(&text)),
-        cwd: entry.cwd.0.take().filter(|cwd| !cwd.is_empty()),
-        branch: entry.branch.0.take().filter(|branch| !branch.is_empty()),
-        version: entry.version.0.take(),
-        entrypoint: entry.entrypoint.0.take(),
-        sidechain: entry.sidechain.0,
-        background: entry.session_kind.0.as_deref() == Some("bg"),
-        copy_of: fork.session.0.zip(fork.message.0),
+        uuid: entry.uuid.take(),
+        parent: entry.parent.take().or(entry.logical_parent.take()),
+        session: entry.session.take(),
+        agent: entry.agent.take(),
+        timestamp: entry.timestamp.take().and_then(|text| parse_timestamp(&text)),
+        cwd: entry.cwd.take().filter(|cwd| !cwd.is_empty()),
+        branch: entry.branch.take().filter(|branch| !branch.is_empty()),
+        version: entry.version.take(),
+        entrypoint: entry.entrypoint.take(),
+        sidechain: entry.sidechain,
+        background: entry.session_kind.as_deref() == Some("bg"),
+        copy_of: fork.session.zip(fork.message),
         trace: record::trace_of(&entry.record),
         body: body_of(entry, text),
         unknown,
@@ -288,15 +290,15 @@ fn parse_entry(text: &str) -> serde_json::Result<Event<'_>> {
 
 /// The words under unknown keys of a line and of its message. A line of unknown type gives all its words anyway.
 fn unknown_words(entry: &mut Entry<'_>) -> String {
-    if !matches!(entry.kind.0.as_deref(), Some("user" | "assistant" | "system" | "attachment")) {
+    if !matches!(entry.kind.as_deref(), Some("user" | "assistant" | "system" | "attachment")) {
         return String::new();
     }
     let mut parts = std::mem::take(&mut entry.extra);
-    if entry.kind.0.as_deref() == Some("user") {
+    if entry.kind.as_deref() == Some("user") {
         // On other lines these are progress, and the causes of failures that the text tells.
-        parts.extend([entry.data.0, entry.error.0, entry.result.0].into_iter().flatten());
+        parts.extend([entry.data, entry.error, entry.result].into_iter().flatten());
     }
-    parts.append(&mut entry.message.0.extra);
+    parts.append(&mut entry.message.extra);
     let words = parts.into_iter().map(|part| words_of(part, &[]));
     words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")
 }
@@ -309,13 +311,13 @@ fn only_object(text: &str) -> serde_json::Result<&str> {
 fn parse_history(text: &str) -> serde_json::Result<Event<'_>> {
     let entry: HistoryEntry<'_> = serde_json::from_str(only_object(text)?)?;
     let pasted =
-        entry.pasted.0.map(|raw| words_of(raw, &["type", "mediaType", "contentHash", "filename"])).unwrap_or_default();
-    let display = entry.display.0.unwrap_or_default();
+        entry.pasted.map(|raw| words_of(raw, &["type", "mediaType", "contentHash", "filename"])).unwrap_or_default();
+    let display = entry.display.unwrap_or_default();
     let text = if pasted.is_empty() { display } else { Cow::Owned(format!("{display}\n{pasted}")) };
     Ok(Event {
-        session: entry.session.0,
-        timestamp: i64::try_from(entry.timestamp.0).ok().filter(|ms| is_plausible(*ms)),
-        cwd: entry.project.0,
+        session: entry.session,
+        timestamp: i64::try_from(entry.timestamp).ok().filter(|ms| is_plausible(*ms)),
+        cwd: entry.project,
         body: Body::Queued { text, origin: None },
         ..Event::default()
     })

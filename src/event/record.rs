@@ -85,27 +85,27 @@ pub struct Backup {
 /// Keeps of a record what the index needs.
 pub(super) fn trace_of(record: &RawRecord<'_>) -> Option<Trace> {
     let file = &record.file;
-    let is_about_file = record.path.0.is_some() || record.notebook.0.is_some() || file.path.0.is_some();
+    let is_about_file = record.path.is_some() || record.notebook.is_some() || file.path.is_some();
     if !is_about_file {
         return None;
     }
     let trace = Trace {
         before: before_of(record).and_then(print_of_raw),
         contents: contents_of(record).and_then(print_of_raw),
-        lines: (file.lines.0 > 0).then_some([file.start.0, file.lines.0, file.total.0]),
-        counts: record.patch.0.and_then(counts_of),
-        created: record.kind.0.as_deref() == Some("create"),
-        modified: record.modified.0,
+        lines: (file.lines > 0).then_some([file.start, file.lines, file.total]),
+        counts: record.patch.and_then(counts_of),
+        created: record.kind.as_deref() == Some("create"),
+        modified: record.modified,
     };
     (trace != Trace::default()).then_some(trace)
 }
 
 fn before_of<'a>(record: &RawRecord<'a>) -> Option<&'a str> {
-    record.original.0.or(record.original_contents.0).or(record.original_file.0)
+    record.original.or(record.original_contents).or(record.original_file)
 }
 
 fn contents_of<'a>(record: &RawRecord<'a>) -> Option<&'a str> {
-    record.content.0.or(record.file.content.0).or(record.updated_file.0)
+    record.content.or(record.file.content).or(record.updated_file)
 }
 
 /// Reads the record of a line of a transcript.
@@ -115,13 +115,13 @@ pub fn read_record(line: &[u8]) -> Option<Record> {
     let record = &entry.record;
     let string = |raw: Option<&str>| raw.and_then(string_of).map(Cow::into_owned);
     Some(Record {
-        uuid: entry.uuid.0.as_deref().unwrap_or_default().to_string(),
+        uuid: entry.uuid.as_deref().unwrap_or_default().to_string(),
         before: string(before_of(record)),
         contents: string(contents_of(record)),
-        replaced: string(record.old.0).zip(string(record.new.0)),
-        lines: (record.file.lines.0 > 0).then_some([record.file.start.0, record.file.lines.0, record.file.total.0]),
-        patch: record.patch.0.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default(),
-        modified: record.modified.0,
+        replaced: string(record.old).zip(string(record.new)),
+        lines: (record.file.lines > 0).then_some([record.file.start, record.file.lines, record.file.total]),
+        patch: record.patch.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default(),
+        modified: record.modified,
     })
 }
 
@@ -130,8 +130,8 @@ pub fn read_backups(line: &[u8]) -> Vec<Backup> {
     let text = String::from_utf8_lossy(line);
     let Ok(entry) = serde_json::from_str::<Entry<'_>>(&text) else { return Vec::new() };
     let mut backups = Vec::new();
-    let delta = entry.tracking_path.0.as_deref().map(|path| Backup { path: path.to_string(), ..Backup::default() });
-    let raw = entry.snapshot.0.or(entry.backup.0).unwrap_or_default();
+    let delta = entry.tracking_path.as_deref().map(|path| Backup { path: path.to_string(), ..Backup::default() });
+    let raw = entry.snapshot.or(entry.backup).unwrap_or_default();
     let mut now: Option<Backup> = delta;
     let mut depth = 0;
     let mut inside = false;
@@ -140,7 +140,7 @@ pub fn read_backups(line: &[u8]) -> Vec<Backup> {
         match token {
             Token::Open(_) => depth += 1,
             Token::Close(_) => depth -= 1,
-            Token::Key(name) if depth == 1 && entry.snapshot.0.is_some() => inside = name == "trackedFileBackups",
+            Token::Key(name) if depth == 1 && entry.snapshot.is_some() => inside = name == "trackedFileBackups",
             Token::Key(name) if depth == 2 && inside => {
                 backups.extend(now.replace(Backup { path: name.into_owned(), ..Backup::default() }));
             }
