@@ -9,12 +9,14 @@ use unspool::untrusted::one_line;
 use crate::config::{self, Config};
 use crate::out;
 use crate::schedule::record::{Outcome, Record};
-use crate::schedule::{Backend, Job, JobStatus, Place, Scheduler, Task, Tools, When, words};
+use crate::schedule::words::plain;
+use crate::schedule::{Backend, Job, JobStatus, Place, Scheduler, Task, Tools, When};
 
-/// Run regularly, by systemd, launchd, cron or the Windows task scheduler
+/// Run regularly, by systemd, launchd or cron
 ///
 /// Search brings the index up to date by itself; a schedule makes sure that sessions are read before Claude Code
-/// deletes them, also when nobody searches for a while.
+/// deletes them, also when nobody searches for a while. On Windows, set it up by hand: schtasks /create /tn unspool /sc
+/// hourly /tr "unspool index --quiet --scheduled"
 #[derive(Args, Debug)]
 pub(crate) struct ScheduleArgs {
     #[command(subcommand)]
@@ -44,7 +46,8 @@ struct InstallArgs {
     #[arg(long, value_name = "TIME", value_parser = When::daily, group = "when")]
     daily: Option<When>,
 
-    /// At times in the scheduler's own language: OnCalendar= of systemd, or the five fields of cron
+    /// At times in the scheduler's own language: OnCalendar= of systemd, or the five fields of cron (for launchd only
+    /// numbers and lists of numbers)
     #[arg(long, value_name = "EXPR", group = "when")]
     calendar: Option<String>,
 
@@ -129,7 +132,7 @@ fn place(config: &Config) -> anyhow::Result<Place> {
 
 fn install(config: &Config, place: &Place, args: &InstallArgs) -> anyhow::Result<u8> {
     let scheduler = args.backend.choose(place, args.dry_run)?;
-    let jobs = jobs(config, place, args, scheduler.name() == "schtasks")?;
+    let jobs = jobs(config, place, args)?;
     let mut steps = Vec::new();
     // What was installed elsewhere would run beside it.
     for other in Backend::Auto.candidates(place).iter().filter(|other| other.name() != scheduler.name()) {
@@ -157,8 +160,7 @@ fn summary(jobs: &[Job], scheduler: &dyn Scheduler) -> String {
     format!("{}, by {}", each.join(", "), scheduler.name())
 }
 
-fn jobs(config: &Config, place: &Place, args: &InstallArgs, backslash: bool) -> anyhow::Result<Vec<Job>> {
-    let plain = |word: &std::ffi::OsStr| words::plain(word, backslash);
+fn jobs(config: &Config, place: &Place, args: &InstallArgs) -> anyhow::Result<Vec<Job>> {
     let calendar = args.calendar.as_ref().map(|text| plain(text.as_ref())).transpose()?.map(When::Calendar);
     let when = args.every.clone().or(args.daily.clone()).or(calendar).unwrap_or(When::Every(60));
     let program = place.tools.stable_name_of(&std::env::current_exe()?);

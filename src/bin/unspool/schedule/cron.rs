@@ -2,8 +2,8 @@
 
 use unspool::error::{Error, ErrorKind};
 
-use super::crontime::CronTime;
 use super::steps::{Failure, Step};
+use super::when::crontab;
 use super::{Job, JobStatus, Place, Scheduler, Task, clock, first_word, tools, words};
 
 const BEGIN: &str = "# >>> unspool >>>";
@@ -75,7 +75,8 @@ impl Cron<'_> {
             command if command.contains(" --rebuild") => Task::Rebuild,
             _ => Task::Index,
         };
-        let next = CronTime::parse(&when).and_then(|time| time.next(&self.0.now));
+        // Cron itself does not tell.
+        let next = crontab(&when).and_then(|time| time.find_next(self.0.now.timestamp()).ok());
         JobStatus {
             task: task.name().to_string(),
             next: next.as_ref().map(clock),
@@ -93,7 +94,7 @@ fn line(job: &Job) -> Result<String, Error> {
     let time = job.when.cron()?;
     let env = job.env.iter().map(|(name, value)| format!("{name}={}", words::shell(value)));
     let words: Vec<String> = env.chain(job.command().map(words::shell)).collect();
-    Ok(format!("{} {}\n", time.text(), words.join(" ")))
+    Ok(format!("{time} {}\n", words.join(" ")))
 }
 
 /// Skips `NAME=value` in front of a command of our own making.

@@ -4,13 +4,9 @@ use std::path::PathBuf;
 
 use unspool::error::{Error, ErrorKind};
 
-use super::crontime::CronTime;
 use super::steps::{Failure, Step};
 use super::words::xml;
 use super::{Job, JobStatus, Place, Scheduler, Task, When, text_of, tools};
-
-/// launchd wants every combination spelled out; more than this is a mistake.
-const MOST_TIMES: usize = 500;
 
 #[derive(Debug)]
 pub(super) struct Launchd<'a>(pub(super) &'a Place);
@@ -30,7 +26,7 @@ impl Scheduler for Launchd<'_> {
                 continue;
             }
             let path_text = path.to_string_lossy().into_owned();
-            steps.push(Step::write(path, text));
+            steps.push(Step::Write { path, text });
             steps.push(Step::run(&launchctl, &["bootout", &target(job.task)], Failure::Ignored));
             steps.push(Step::run(&launchctl, &["enable", &target(job.task)], Failure::Ignored));
             // The old agent may take a moment to go.
@@ -159,11 +155,10 @@ fn times(when: &When) -> Result<String, Error> {
             "    <key>StartInterval</key>\n    <integer>{seconds}</integer>\n    <key>RunAtLoad</key>\n    <true/>\n"
         ));
     }
-    let entries = combinations(&when.cron()?);
-    if entries.len() > MOST_TIMES {
-        return Err(Error::new(ErrorKind::Usage, format!("{} are too many times for launchd", when.words()))
-            .hint("use --every"));
-    }
+    let entries = combinations(&when.cron()?).ok_or_else(|| {
+        Error::new(ErrorKind::Usage, format!("launchd does not know ranges, steps or names: {}", when.words()))
+            .hint("list the numbers, such as \"0,30 3 * * 1,2\", or use --every or --daily")
+    })?;
     let dict = |entry: &Vec<(&str, u8)>| {
         let keys: String =
             entry.iter().map(|(key, value)| format!("<key>{key}</key><integer>{value}</integer>")).collect();
@@ -173,23 +168,27 @@ fn times(when: &When) -> Result<String, Error> {
     Ok(format!("    <key>StartCalendarInterval</key>\n    <array>{dicts}\n    </array>\n"))
 }
 
-/// Every combination of what a cron time allows; a key that is left out is free.
-fn combinations(time: &CronTime) -> Vec<Vec<(&'static str, u8)>> {
-    let [minute, hour, day, month, weekday] = time.restricted();
-    let keyed = |day: Option<&[u8]>, weekday: Option<&[u8]>| {
-        let fields = [("Minute", minute), ("Hour", hour), ("Day", day), ("Month", month), ("Weekday", weekday)];
-        fields.iter().fold(vec![Vec::new()], |entries: Vec<Vec<(&'static str, u8)>>, (key, values)| match values {
-            None => entries,
-            Some(values) => {
-                let with = |entry: &Vec<_>, value: &u8| [entry.as_slice(), &[(*key, *value)]].concat();
-                entries.iter().flat_map(|entry| values.iter().map(move |value| with(entry, value))).collect()
-            }
+/// Returns every combination of the values in cron's five fields; a key that is left out is free. None if a field is
+/// neither `*` nor a list of numbers.
+fn combinations(time: &str) -> Option<Vec<Vec<(&'static str, u8)>>> {
+    let mut fields = Vec::new();
+    for (key, field) in ["Minute", "Hour", "Day", "Month", "Weekday"].into_iter().zip(time.split(' ')) {
+        if field != "*" {
+            fields.push((key, field.split(',').map(|value| value.parse().ok()).collect::<Option<Vec<u8>>>()?));
+        }
+    }
+    let all_without = |left_out: &str| {
+        fields.iter().filter(|(key, _)| *key != left_out).fold(vec![Vec::new()], |entries, (key, values)| {
+            let with = |entry: &Vec<_>, value: &u8| [entry.as_slice(), &[(*key, *value)]].concat();
+            entries.iter().flat_map(|entry| values.iter().map(move |value| with(entry, value))).collect()
         })
     };
-    if time.either_day() {
-        return [keyed(day, None), keyed(None, weekday)].concat();
+    let names = |name: &str| fields.iter().any(|(key, _)| *key == name);
+    if names("Day") && names("Weekday") {
+        // Either of them is enough for cron.
+        return Some([all_without("Weekday"), all_without("Day")].concat());
     }
-    keyed(day, weekday)
+    Some(all_without(""))
 }
 
 /// When a property list of ours says to run.
@@ -229,8 +228,10 @@ mod tests {
                 vec![vec![("Minute", 5), ("Hour", 4), ("Day", 1)], vec![("Minute", 5), ("Hour", 4), ("Weekday", 1)]],
             ),
         ] {
-            assert_eq!(combinations(&CronTime::parse(text).expect("a time")), expected, "{text}");
+            assert_eq!(combinations(text), Some(expected), "{text}");
         }
-        assert!(times(&When::Calendar("0-30 * 1-20 * *".into())).is_err());
+        for text in ["0-30 3 * * *", "*/5 * * * *", "0 3 * * mon"] {
+            assert!(times(&When::Calendar(text.into())).is_err(), "{text}");
+        }
     }
 }

@@ -1,13 +1,11 @@
-//! Regular runs, left to the system's own scheduler: systemd, launchd, cron or the Windows task scheduler.
+//! Regular runs, left to the system's own scheduler: systemd, launchd or cron.
 //!
 //! A scheduler turns jobs into steps (files to write, programs to run) and reads back what has become of them. It
 //! compares what is there with what is wanted: no difference, no steps, so a second install changes nothing.
 
 mod cron;
-mod crontime;
 mod launchd;
 pub(crate) mod record;
-mod schtasks;
 pub(crate) mod steps;
 mod systemd;
 pub(crate) mod tools;
@@ -150,18 +148,21 @@ pub(crate) enum Backend {
     Launchd,
     /// The user's crontab
     Cron,
-    /// The Windows task scheduler
-    Schtasks,
 }
 
 impl Backend {
-    const REAL: [Self; 4] = [Self::Systemd, Self::Launchd, Self::Cron, Self::Schtasks];
+    const REAL: [Self; 3] = [Self::Systemd, Self::Launchd, Self::Cron];
 
     /// The scheduler to install with. To be shown what would be done, it need not be there.
     pub(crate) fn choose(self, place: &Place, dry_run: bool) -> Result<Box<dyn Scheduler + '_>, Error> {
         let backend = match self {
             Self::Auto if cfg!(target_os = "macos") => Self::Launchd,
-            Self::Auto if cfg!(windows) => Self::Schtasks,
+            Self::Auto if cfg!(windows) => {
+                return Err(Error::new(ErrorKind::Other, "the Windows task scheduler has to be set up by hand").hint(
+                    "run `schtasks /create /tn unspool /sc hourly /tr \"unspool index --quiet --scheduled\"`; \
+                     `schtasks /delete /tn unspool` undoes it",
+                ));
+            }
             Self::Auto => match systemd::require_running(&place.tools) {
                 Ok(()) => Self::Systemd,
                 Err(_) if place.tools.find("crontab").is_some() => Self::Cron,
@@ -189,7 +190,6 @@ impl Backend {
             Self::Auto | Self::Systemd => Box::new(systemd::Systemd(place)),
             Self::Launchd => Box::new(launchd::Launchd(place)),
             Self::Cron => Box::new(cron::Cron(place)),
-            Self::Schtasks => Box::new(schtasks::Schtasks(place)),
         }
     }
 }

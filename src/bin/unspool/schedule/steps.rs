@@ -14,21 +14,13 @@ use crate::files;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Step {
     /// Put a text in a file.
-    Write { path: PathBuf, text: String, encoding: Encoding },
+    Write { path: PathBuf, text: String },
     /// Put bytes aside that are about to be replaced.
     Keep { path: PathBuf, bytes: Vec<u8> },
     /// Remove a file.
     Remove { path: PathBuf },
     /// Run a program.
     Run { program: PathBuf, args: Vec<String>, input: Option<Vec<u8>>, failure: Failure },
-}
-
-/// How a text becomes bytes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Encoding {
-    Utf8,
-    /// With a mark in front, as the Windows task scheduler wants it.
-    Utf16,
 }
 
 /// What it means when a program fails.
@@ -43,10 +35,6 @@ pub(crate) enum Failure {
 }
 
 impl Step {
-    pub(crate) fn write(path: PathBuf, text: String) -> Self {
-        Self::Write { path, text, encoding: Encoding::Utf8 }
-    }
-
     pub(crate) fn run(program: &std::path::Path, args: &[&str], failure: Failure) -> Self {
         let args = args.iter().map(ToString::to_string).collect();
         Self::Run { program: program.to_path_buf(), args, input: None, failure }
@@ -55,7 +43,7 @@ impl Step {
     /// Shows the step as it would be carried out.
     pub(crate) fn show(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Self::Write { path, text, .. } => write!(out, "# write {}\n{text}", path.display()),
+            Self::Write { path, text } => write!(out, "# write {}\n{text}", path.display()),
             Self::Keep { path, .. } => writeln!(out, "# keep a copy of the crontab in {}", path.display()),
             Self::Remove { path } => writeln!(out, "# remove {}", path.display()),
             Self::Run { program, args, input, .. } => {
@@ -71,8 +59,7 @@ impl Step {
     /// Does it.
     pub(crate) fn carry_out(&self) -> Result<(), Error> {
         match self {
-            Self::Write { path, text, encoding: Encoding::Utf8 } => files::replace(path, text.as_bytes()),
-            Self::Write { path, text, encoding: Encoding::Utf16 } => files::replace(path, &utf16(text)),
+            Self::Write { path, text } => files::replace(path, text.as_bytes()),
             Self::Keep { path, bytes } => files::replace(path, bytes),
             Self::Remove { path } => match fs_err::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path, error)),
@@ -109,9 +96,4 @@ fn run(
 fn command_line(program: &std::path::Path, args: &[String]) -> String {
     let words = std::iter::once(program.to_string_lossy().into_owned()).chain(args.iter().cloned());
     words.map(|word| super::words::shell(&word)).collect::<Vec<_>>().join(" ")
-}
-
-/// A text as the Windows task scheduler writes it itself.
-pub(crate) fn utf16(text: &str) -> Vec<u8> {
-    std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
 }

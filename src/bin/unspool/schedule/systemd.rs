@@ -38,7 +38,7 @@ impl Scheduler for Systemd<'_> {
         let differing = wanted.map(|(name, text)| (self.unit(&name), text));
         let writes: Vec<Step> = differing
             .filter(|(path, text)| text_of(path).as_ref() != Some(text))
-            .map(|(path, text)| Step::write(path, text))
+            .map(|(path, text)| Step::Write { path, text })
             .collect();
         let timers: Vec<String> = jobs.iter().map(|job| timer(job.task)).collect();
         if writes.is_empty() && steps.is_empty() && timers.iter().all(|timer| self.is_on(timer)) {

@@ -2,8 +2,6 @@
 
 use unspool::error::{Error, ErrorKind};
 
-use super::crontime::CronTime;
-
 /// A time that comes again and again.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum When {
@@ -78,8 +76,8 @@ impl When {
         }
     }
 
-    /// The same in cron's five fields.
-    pub(crate) fn cron(&self) -> Result<CronTime, Error> {
+    /// Returns the same in cron's five fields, with one blank between them.
+    pub(crate) fn cron(&self) -> Result<String, Error> {
         let text = match self {
             Self::Every(1) => "* * * * *".to_string(),
             Self::Every(minutes @ 1..60) => format!("*/{minutes} * * * *"),
@@ -88,13 +86,34 @@ impl When {
             Self::Daily(hour, minute) => format!("{minute} {hour} * * *"),
             Self::Weekly(hour, minute) => format!("{minute} {hour} * * 0"),
             Self::Monthly(hour, minute) => format!("{minute} {hour} 1 * *"),
-            Self::Calendar(text) => text.clone(),
+            Self::Calendar(text) => match text.trim() {
+                "@hourly" => "0 * * * *".to_string(),
+                "@daily" | "@midnight" => "0 0 * * *".to_string(),
+                "@weekly" => "0 0 * * 0".to_string(),
+                "@monthly" => "0 0 1 * *".to_string(),
+                "@yearly" | "@annually" => "0 0 1 1 *".to_string(),
+                text => cronexpr::normalize_crontab(text),
+            },
         };
-        CronTime::parse(&text).ok_or_else(|| {
-            Error::new(ErrorKind::Usage, format!("\"{text}\" is no time that cron understands"))
-                .hint("give five fields: minute hour day month weekday, such as \"30 3 * * 1-5\"")
-        })
+        if crontab(&text).is_none() {
+            return Err(Error::new(ErrorKind::Usage, format!("\"{text}\" is no time that cron understands"))
+                .hint("give five fields: minute hour day month weekday, such as \"30 3 * * 1-5\""));
+        }
+        Ok(text)
     }
+}
+
+/// Reads cron's five fields in the time zone of the system. Refuses what only some crons know: `L`, `W`, `#` and names
+/// of time zones.
+pub(super) fn crontab(text: &str) -> Option<cronexpr::Crontab> {
+    let is_name = |value: &str| value.len() == 3 && value.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_known = |value: &str| value == "*" || value.bytes().all(|byte| byte.is_ascii_digit()) || is_name(value);
+    if text.split(' ').count() != 5 || !text.split([' ', ',', '-', '/']).all(is_known) {
+        return None;
+    }
+    let mut options = cronexpr::ParseOptions::default();
+    options.fallback_timezone_option = cronexpr::FallbackTimezoneOption::System;
+    cronexpr::parse_crontab_with(text, options).ok()
 }
 
 #[cfg(test)]
@@ -133,7 +152,33 @@ mod tests {
             (When::Monthly(4, 20), "on the first of every month at 04:20", "*-*-01 04:20:00", "20 4 1 * *"),
         ] {
             assert_eq!((when.words().as_str(), when.systemd().as_str()), (words, systemd));
-            assert_eq!(when.cron().expect("a time").text(), cron);
+            assert_eq!(when.cron().expect("a time"), cron);
+        }
+    }
+
+    #[test]
+    fn times_of_cron() {
+        for (text, fields) in [
+            ("*/15 * * * *", "*/15 * * * *"),
+            (" 30  3\t* * mon-fri ", "30 3 * * mon-fri"),
+            ("0 12 13-20/3 nov,Dec *", "0 12 13-20/3 nov,Dec *"),
+            ("5/10 4 1 * 7", "5/10 4 1 * 7"),
+            ("@daily", "0 0 * * *"),
+        ] {
+            assert_eq!(When::Calendar(text.into()).cron().expect("a time"), fields, "{text}");
+        }
+        for text in
+            ["", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "*/0 * * * *", "5-1 * * * *"]
+        {
+            assert!(When::Calendar(text.into()).cron().is_err(), "{text}");
+        }
+        for text in
+            ["+1 * * * *", "a * * * *", "mon * * * *", "1,,2 * * * *", "@reboot", "* * * * * /bin/sh", "1\n2 * * * * *"]
+        {
+            assert!(When::Calendar(text.into()).cron().is_err(), "{text}");
+        }
+        for text in ["0 0 L * *", "0 0 15W * *", "0 0 * * 5L", "0 0 * * 5#3", "* * * * * UTC"] {
+            assert!(When::Calendar(text.into()).cron().is_err(), "{text}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Words on their way into unit files, crontabs and task files: quoted where quoting is plain, refused where it is not.
+//! Words on their way into unit files, crontabs and property lists: quoted where quoting is plain, refused where it is
+//! not.
 //!
 //! `%` is a specifier in a unit and a newline in a crontab, quotes and backslashes mean something else in each of
 //! them. Nobody's folder needs them; refusing is the one answer that cannot go wrong.
@@ -8,14 +9,14 @@ use std::ffi::OsStr;
 use unspool::error::{Error, ErrorKind};
 
 /// Takes a word that every scheduler can carry, or says why not.
-pub(crate) fn plain(word: &OsStr, backslash: bool) -> Result<String, Error> {
+pub(crate) fn plain(word: &OsStr) -> Result<String, Error> {
     let refuse = |why: &str| {
         let shown: String = word.to_string_lossy().chars().flat_map(char::escape_debug).take(200).collect();
         Err(Error::new(ErrorKind::Usage, format!("cannot schedule with \"{shown}\": it holds {why}"))
             .hint("use a folder with a plainer name, for example through a symbolic link"))
     };
     let Some(text) = word.to_str() else { return refuse("bytes that are no text") };
-    match text.chars().find(|c| matches!(c, '%' | '"' | '\'') || (*c == '\\' && !backslash) || c.is_control()) {
+    match text.chars().find(|c| matches!(c, '%' | '"' | '\'' | '\\') || c.is_control()) {
         None => Ok(text.to_string()),
         Some('%') => refuse("a percent sign"),
         Some('"' | '\'') => refuse("a quotation mark"),
@@ -35,20 +36,13 @@ pub(crate) fn shell(word: &str) -> String {
     quoted(word, '\'')
 }
 
-/// A word on a Windows command line.
-pub(crate) fn windows(word: &str) -> String {
-    let quoted = quoted(word, '"');
-    // A backslash before the closing quote would escape it.
-    if quoted.ends_with("\\\"") { format!("{}\\\"", quoted.trim_end_matches('"')) } else { quoted }
-}
-
 /// Text between the tags of an XML file.
 pub(crate) fn xml(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn quoted(word: &str, quote: char) -> String {
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@\\".contains(c);
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@".contains(c);
     if !word.is_empty() && word.chars().all(is_bare) { word.to_string() } else { format!("{quote}{word}{quote}") }
 }
 
@@ -59,25 +53,23 @@ mod tests {
     #[test]
     fn what_cannot_be_quoted_is_refused() {
         for word in ["/a%b", "/a\"b", "/a'b", "/a\\b", "/a\nb", "/a\tb", "/a\u{7f}b", "/a\u{85}b"] {
-            assert!(plain(OsStr::new(word), false).is_err(), "{word:?}");
+            assert!(plain(OsStr::new(word)).is_err(), "{word:?}");
         }
         for word in ["/a b", "/a$b", "/ä/日本", "/a;b", "/a`b`", "/a#b", ""] {
-            assert_eq!(plain(OsStr::new(word), false).expect("plain"), word);
+            assert_eq!(plain(OsStr::new(word)).expect("plain"), word);
         }
-        assert_eq!(plain(OsStr::new("C:\\a b"), true).expect("plain"), "C:\\a b");
     }
 
     #[test]
     fn each_language_has_its_quotes() {
-        for (word, unit, sh, win) in [
-            ("/a/b-c.d", "/a/b-c.d", "/a/b-c.d", "/a/b-c.d"),
-            ("/a b", "\"/a b\"", "'/a b'", "\"/a b\""),
-            ("/a$b", "\"/a$$b\"", "'/a$b'", "\"/a$b\""),
-            ("/a;b#c`d`", "\"/a;b#c`d`\"", "'/a;b#c`d`'", "\"/a;b#c`d`\""),
-            ("", "\"\"", "''", "\"\""),
-            ("C:\\a b\\", "\"C:\\a b\\\"", "'C:\\a b\\'", "\"C:\\a b\\\\\""),
+        for (word, unit, sh) in [
+            ("/a/b-c.d", "/a/b-c.d", "/a/b-c.d"),
+            ("/a b", "\"/a b\"", "'/a b'"),
+            ("/a$b", "\"/a$$b\"", "'/a$b'"),
+            ("/a;b#c`d`", "\"/a;b#c`d`\"", "'/a;b#c`d`'"),
+            ("", "\"\"", "''"),
         ] {
-            assert_eq!((systemd(word).as_str(), shell(word).as_str(), windows(word).as_str()), (unit, sh, win));
+            assert_eq!((systemd(word).as_str(), shell(word).as_str()), (unit, sh));
         }
     }
 }
