@@ -3,7 +3,8 @@
 //! Code and prose share one index, so a word is what people type of it: `parseRetryAfter` is found by `parse`,
 //! `retry`, `after`, by `parseretryafter`, `parse_retry_after` and `parse-retry-after`. An identifier therefore
 //! gives its parts, each at a position of its own, and besides them the whole with its separators removed and a
-//! mark in front. Wholes are never looked for side by side, so they all stand at position 0, which costs no space. Case and accents are folded. Scripts without blanks give overlapping pairs of characters.
+//! mark in front. Wholes are never looked for side by side, so they all have position 0, which costs no space. Case and
+//! accents are folded. Scripts without blanks give overlapping pairs of characters.
 //! Hashes, ids and other noise are kept whole rather than chopped into crumbs.
 
 use std::ops::Range;
@@ -12,7 +13,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
 /// Raised whenever the same text would give other terms than before; part of the index's fingerprint.
-pub const ANALYSIS_VERSION: u32 = 6;
+pub const ANALYSIS_VERSION: u32 = 1;
 
 /// Longer terms are cut here; a query is cut alike, so it still finds them.
 pub const TERM_CAP: usize = 255;
@@ -38,58 +39,21 @@ pub struct Term<'a> {
     pub whole: bool,
 }
 
-/// Gives every term of a text in order of position.
+/// Passes every term of a text to `each`, in order of position.
 pub fn analyze(text: &str, each: &mut impl FnMut(Term<'_>)) {
-    analyze_into(text, 0, &mut Scratch::default(), &mut Each(each));
+    analyze_with(text, &mut Scratch::default(), each);
 }
 
-/// Takes the terms of a text.
-pub trait Sink {
-    /// Takes a term.
-    fn term(&mut self, term: Term<'_>);
-
-    /// Takes a word of a few letters, of which the first is the lowest byte.
-    #[inline(always)]
-    fn short(&mut self, letters: u64, place: Range<usize>, position: usize) {
-        let bytes = letters.to_le_bytes();
-        let text = str::from_utf8(&bytes[..place.len()]).unwrap_or_default();
-        self.term(Term { text, from: place.start, to: place.end, position, whole: false });
-    }
-
-    /// Takes the terms of a compound that it has taken before, if it remembers them. Says at how many positions words are.
-    /// If there are several, the whole comes first.
-    fn again(&mut self, compound: &str, position: usize) -> Option<usize> {
-        let _ = (compound, position);
-        None
-    }
-
-    /// Is told that it took all terms of a compound which it did not remember.
-    fn taken(&mut self, compound: &str, terms: usize) {
-        let _ = (compound, terms);
-    }
-}
-
-/// Remembers nothing.
-struct Each<'f, F>(&'f mut F);
-
-impl<F: FnMut(Term<'_>)> Sink for Each<'_, F> {
-    #[inline(always)]
-    fn term(&mut self, term: Term<'_>) {
-        (self.0)(term);
-    }
-}
-
-/// What is used again from text to text.
-#[derive(Debug, Default)]
+/// Memory that is used again from text to text.
+#[derive(Clone, Debug, Default)]
 pub struct Scratch {
     folded: String,
     parts: Vec<Range<usize>>,
 }
 
-/// Gives every term of a text in order of position, but leaves out what is remembered. Positions begin at `position`; says
-/// which one is the next.
-pub fn analyze_into(text: &str, position: usize, scratch: &mut Scratch, sink: &mut impl Sink) -> usize {
-    let mut analyzer = Analyzer { text, position, scratch, sink };
+/// Does what [`analyze`] does, for many texts.
+pub fn analyze_with(text: &str, scratch: &mut Scratch, each: &mut impl FnMut(Term<'_>)) {
+    let mut analyzer = Analyzer { text, position: 0, scratch, each };
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -105,7 +69,6 @@ pub fn analyze_into(text: &str, position: usize, scratch: &mut Scratch, sink: &m
             at += 1;
         }
     }
-    analyzer.position
 }
 
 /// Gives the terms of a text as a list, for queries.
@@ -121,11 +84,11 @@ pub fn single(term: &str) -> Option<char> {
     chars.next().filter(|c| chars.next().is_none() && is_unspaced(*c))
 }
 
-struct Analyzer<'t, 's, S> {
+struct Analyzer<'t, 's, F> {
     text: &'t str,
     position: usize,
     scratch: &'s mut Scratch,
-    sink: &'s mut S,
+    each: &'s mut F,
 }
 
 /// What kind of character decides where an identifier is cut.
@@ -193,40 +156,25 @@ struct Chunk {
     sorts: u8,
 }
 
-impl<S: Sink> Analyzer<'_, '_, S> {
+impl<F: FnMut(Term<'_>)> Analyzer<'_, '_, F> {
+    /// Takes a short word, whose first letter is the lowest byte.
     #[inline(always)]
     fn short(&mut self, letters: u64, place: Range<usize>) -> usize {
-        let end = place.end;
-        self.sink.short(letters, place, self.position);
+        let Range { start: from, end: to } = place;
+        let bytes = letters.to_le_bytes();
+        let text = str::from_utf8(&bytes[..to - from]).unwrap_or_default();
+        (self.each)(Term { text, from, to, position: self.position, whole: false });
         self.position += 1;
-        end
+        to
     }
 
     /// Takes an identifier, word or number that begins at `start`; returns where it ends.
     fn chunk(&mut self, start: usize) -> usize {
         let Chunk { end, simple, sorts } = self.chunk_at(start);
-        if simple && sorts & UPPER == 0 || sorts & WIDE != 0 {
-            self.chunk_terms(start..end, simple, sorts);
+        if simple {
+            self.next(start..end, sorts);
             return end;
         }
-        let compound = &self.text[start..end];
-        match self.sink.again(compound, self.position) {
-            Some(words) => self.position += words,
-            None => {
-                let terms = self.chunk_terms(start..end, simple, sorts);
-                self.sink.taken(compound, terms);
-            }
-        }
-        end
-    }
-
-    /// Gives the terms of a chunk; says how many they are.
-    fn chunk_terms(&mut self, range: Range<usize>, simple: bool, sorts: u8) -> usize {
-        if simple {
-            self.next(range, sorts);
-            return 1;
-        }
-        let Range { start, end } = range;
         self.split(start, end, sorts);
         if self.scratch.parts.len() > 1 {
             self.emit(start..end, 0, true, sorts);
@@ -235,7 +183,7 @@ impl<S: Sink> Analyzer<'_, '_, S> {
             let part = self.scratch.parts[index].clone();
             self.next(part, sorts);
         }
-        self.scratch.parts.len() + usize::from(self.scratch.parts.len() > 1)
+        end
     }
 
     /// Gives the next word.
@@ -351,7 +299,7 @@ impl<S: Sink> Analyzer<'_, '_, S> {
         let is_plain = text.len() < TERM_CAP && sorts & WIDE == 0;
         let is_folded = || sorts & UPPER == 0 || !text.bytes().any(|byte| byte.is_ascii_uppercase());
         if is_plain && !whole && is_folded() {
-            self.sink.term(Term { text, from, to, position, whole });
+            (self.each)(Term { text, from, to, position, whole });
             return true;
         }
         self.scratch.folded.clear();
@@ -372,7 +320,7 @@ impl<S: Sink> Analyzer<'_, '_, S> {
         }
         let is_term = self.scratch.folded.len() > usize::from(whole);
         if is_term {
-            self.sink.term(Term { text: &self.scratch.folded, from, to, position, whole });
+            (self.each)(Term { text: &self.scratch.folded, from, to, position, whole });
         }
         is_term
     }

@@ -38,8 +38,6 @@ pub enum Op<'a> {
     SyncFolder(&'a Path),
     /// A file of the index is opened for reading.
     Load(&'a Path),
-    /// Bytes are written to a file without a name, which nobody will ever look for.
-    Scratch,
     /// A lock is taken.
     Lock(&'a Path),
     /// A transcript is opened or read.
@@ -211,7 +209,6 @@ mod armed {
             Op::Load(path) => (b'l', bytes(path), b""),
             Op::Lock(path) => (b'k', bytes(path), b""),
             Op::Read => (b'i', b"", b""),
-            Op::Scratch => (b'n', b"", b""),
         };
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(0).to_le_bytes();
         [&[letter][..], &length(path), path, &length(more), more].concat()

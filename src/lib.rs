@@ -34,8 +34,7 @@
 //!   writer checks the index before it adds to it.
 //! - An index can be rebuilt at any time. As it also holds sessions whose transcript Claude Code has deleted, a
 //!   rebuild happens beside it and takes those over.
-//! - A text that is kept as a patch of another has its base in the same file and session: nothing takes the one out of
-//!   the index without the other.
+//! - Each stored document is complete by itself, so that it can be salvaged from the document store alone.
 //! - Documents are never deleted by uuid: removing one file cannot remove a message that another still holds.
 //!   The same uuid in several files is one hit when searching.
 //!

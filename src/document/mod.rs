@@ -264,16 +264,12 @@ pub fn edits_files(tool: &str) -> bool {
 /// The fingerprint of an API message's name: it only tells which lines are of one message, and the name takes four times
 /// as much. (44 bits: enough that no two messages of one user share it.)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(from = "NameOrKey")]
 pub struct MessageKey(u64);
 
 impl MessageKey {
-    /// How many bits it has.
-    pub const BITS: u32 = 44;
-
     /// The fingerprint of a name.
     pub fn of(name: &str) -> Self {
-        Self(xxh3_64(name.as_bytes()) >> (u64::BITS - Self::BITS))
+        Self(xxh3_64(name.as_bytes()) >> 20)
     }
 
     /// A fingerprint that was a number.
@@ -284,23 +280,6 @@ impl MessageKey {
     /// The fingerprint as a number.
     pub fn number(self) -> u64 {
         self.0
-    }
-}
-
-/// In older indexes there is the name itself.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum NameOrKey {
-    Key(u64),
-    Name(String),
-}
-
-impl From<NameOrKey> for MessageKey {
-    fn from(either: NameOrKey) -> Self {
-        match either {
-            NameOrKey::Key(key) => Self(key),
-            NameOrKey::Name(name) => Self::of(&name),
-        }
     }
 }
 

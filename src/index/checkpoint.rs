@@ -122,11 +122,6 @@ impl Checkpoint {
         (self.size, self.mtime_ns) = (0, 0);
     }
 
-    /// Whether all of the file was read as it was then, so that none other follows in the same run.
-    pub(super) fn is_last(&self) -> bool {
-        (self.size, self.mtime_ns) != (0, 0)
-    }
-
     /// A mark for a session that is to be left alone and has no file of its own: only the history beside `history` names it.
     pub fn forgotten_in(history: &Self, session: &str) -> Self {
         let path = history.path().with_file_name("forgotten").join(session);

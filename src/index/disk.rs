@@ -3,7 +3,6 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fault::{self, Op};
@@ -89,27 +88,6 @@ fn new_private_file() -> std::fs::OpenOptions {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
 }
-
-/// Makes a file that is gone when it is closed, for what does not fit in memory. It has a name for a moment; should that
-/// be left, the next writer sweeps it away.
-pub(super) fn nameless_file(folder: &Path) -> io::Result<std::fs::File> {
-    static MADE: AtomicU64 = AtomicU64::new(0);
-    let path = folder.join(format!(".tmp{:06}", MADE.fetch_add(1, Ordering::Relaxed) % 1_000_000));
-    fault::point(Op::Create(&path))?;
-    let mut options = new_private_file();
-    options.read(true);
-    #[cfg(windows)]
-    std::os::windows::fs::OpenOptionsExt::custom_flags(&mut options, DELETE_ON_CLOSE);
-    let file = options.open(&path)?;
-    if !cfg!(windows) {
-        remove_file(&path)?;
-    }
-    Ok(file)
-}
-
-/// Windows cannot remove the name of an open file, but does so by itself.
-#[cfg(windows)]
-const DELETE_ON_CLOSE: u32 = 0x0400_0000;
 
 /// Lets the system begin to write a small file out, without waiting for it. Linux gives a file its place on the disk
 /// only then; files that have theirs share the next write of the journal, and the syncs that follow have little to wait

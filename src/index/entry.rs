@@ -15,9 +15,6 @@ pub(super) enum Leaf {
     Shared(Arc<str>),
     /// What is left of a text behind its first bytes.
     Tail(Arc<str>, usize),
-    /// A text to be taken by its words, and as it is.
-    Words(Arc<String>),
-    Raw(Arc<String>),
     Bytes(Vec<u8>),
     Unsigned(u64),
     Signed(i64),
@@ -28,18 +25,7 @@ pub(super) enum Leaf {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) values: Vec<(Field, Leaf)>,
-    pub(super) _permit: Option<Permit>,
-}
-
-impl Entry {
-    /// The values of the fields that are stored.
-    pub(super) fn stored(&self, stored: [Field; 3]) -> impl Iterator<Item = (Field, &[u8])> {
-        self.values.iter().filter(move |(field, _)| stored.contains(field)).filter_map(|(field, leaf)| match leaf {
-            Leaf::Bytes(bytes) => Some((*field, &bytes[..])),
-            Leaf::Raw(text) => Some((*field, text.as_bytes())),
-            _ => None,
-        })
-    }
+    pub(super) _permit: Permit,
 }
 
 impl tantivy::schema::document::Document for Entry {
@@ -77,8 +63,6 @@ impl<'a> Value<'a> for EntryValue<'a> {
             Leaf::Name(name) => ReferenceValueLeaf::Str(name),
             Leaf::Shared(text) => ReferenceValueLeaf::Str(text),
             Leaf::Tail(text, from) => ReferenceValueLeaf::Str(&text[*from..]),
-            Leaf::Words(text) => ReferenceValueLeaf::Str(text),
-            Leaf::Raw(text) => ReferenceValueLeaf::Bytes(text.as_bytes()),
             Leaf::Bytes(bytes) => ReferenceValueLeaf::Bytes(bytes),
             Leaf::Unsigned(number) => ReferenceValueLeaf::U64(*number),
             Leaf::Signed(number) => ReferenceValueLeaf::I64(*number),

@@ -1,4 +1,4 @@
-//! The ids of lines: how they are looked up, compared and kept. Most are UUIDs.
+//! The ids of lines: how they are looked up and compared. Most are UUIDs.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -16,29 +16,6 @@ const UUID_BYTES: usize = 3;
 /// The bytes under which a line's id is found: the beginning of a UUID, anything else as it is.
 pub(super) fn uuid_bytes(uuid: &str) -> Vec<u8> {
     hex_bytes(uuid).map_or_else(|| capped(uuid).into_bytes(), |bytes| bytes[..UUID_BYTES].to_vec())
-}
-
-/// The bytes of a UUID that is written as they are.
-pub(super) fn uuid_from(text: &str) -> Option<[u8; 16]> {
-    // In normal spelling: what is given back must be the same.
-    let is_normal = text.len() == 36
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
-        });
-    hex_bytes(text).filter(|_| is_normal)
-}
-
-pub(super) fn uuid_text(bytes: &[u8; 16]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(36);
-    for (at, byte) in bytes.iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        text.extend([byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)])));
-    }
-    text
 }
 
 /// Reads the digits of a UUID, dashes left out; none if it is none.

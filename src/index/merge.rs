@@ -42,7 +42,7 @@ impl MergePolicy for Tiers {
 
 /// What to merge at the end of a large run: as many small segments at a time as may become one, in at least two merges,
 /// which run side by side.
-pub(super) fn bins(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
+fn bins(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
     let mut small: Vec<&SegmentMeta> = segments.iter().filter(|segment| segment.num_docs() <= MERGED_CAP / 2).collect();
     small.sort_by_key(|segment| (segment.num_docs(), segment.id()));
     let all: u32 = small.iter().map(|segment| segment.num_docs()).sum();
@@ -62,8 +62,8 @@ pub(super) fn bins(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
     bins.into_iter().map(|(_, bin)| bin).filter(|bin| bin.len() > 1).collect()
 }
 
-/// What to merge at the end of a run that gathered large segments: only when there are many of them, they are worth it.
-pub(super) fn of_whole(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
+/// Chooses what to merge at the end of a large run: nothing if there are few segments, or only dwarfs.
+pub(super) fn at_end(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
     let dwarfs = dwarfs(segments);
     if segments.len() - dwarfs.len() > MANY {
         return bins(segments);
@@ -71,7 +71,7 @@ pub(super) fn of_whole(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
     [dwarfs].into_iter().filter(|dwarfs| !dwarfs.is_empty()).collect()
 }
 
-/// Segments that are nothing beside the largest, as many as may become one.
+/// Returns segments that are tiny next to the largest, as many as may become one.
 fn dwarfs(segments: &[SegmentMeta]) -> Vec<SegmentId> {
     let sizes = by_size(segments);
     let largest = sizes.last().map_or(0, |(size, _)| *size);

@@ -3,8 +3,6 @@
 //! There is one index for each set of roots, in a folder whose name says for which roots and in which shape it was
 //! made; an index of another shape has another name, so programs of two versions never meet in one folder.
 
-mod block_writer;
-mod blocks;
 mod budget;
 mod candidates;
 mod card;
@@ -19,27 +17,18 @@ mod filter;
 mod find;
 mod gather;
 mod ids;
-mod inverted;
 mod letters;
 mod litter;
 mod lock;
-mod log;
 mod mark;
-mod memory;
 mod merge;
-mod noting;
-mod numbers;
 mod outline;
-mod pack;
-mod patch;
-mod pieces;
 mod probe;
 mod reader;
 mod rescore;
 mod schema;
-mod segment;
+mod sealed;
 mod stored;
-mod terms;
 mod tokenizer;
 mod writer;
 
@@ -68,7 +57,6 @@ pub use gather::Found;
 pub(crate) use gather::{ByPrint, Prints};
 use lock::WriteLock;
 pub use outline::Step;
-pub use patch::Past;
 pub use reader::{Reader, Size};
 use schema::FORMAT_VERSION;
 pub use schema::PARSER_VERSION;
@@ -76,6 +64,10 @@ use tokenizer::{WORDS, WordTokenizer};
 use writer::Header;
 pub use writer::{RunSize, Writer};
 
+/// The compression of stored text.
+const ZSTD_LEVEL: i32 = 3;
+/// Bytes of stored text that are compressed together.
+const STORE_BLOCK: usize = 160 << 10;
 /// How often something is read again that others keep replacing.
 const DISTURBED: usize = 100;
 /// What is behind the name of an index while a new one is built to take its place,
@@ -260,7 +252,7 @@ impl Locked<'_> {
             disk::remove_folder(&path).map_err(|error| Error::io("clear", &path, error))?;
         }
         make_private_folder(&path)?;
-        Writer::open(&path, RunSize::Whole)
+        Writer::open(&path, RunSize::Large)
     }
 
     fn beside(&self) -> PathBuf {
@@ -373,9 +365,8 @@ fn create_or_open(path: &Path, directory: SafeDirectory) -> Result<tantivy::Inde
     }
     let (schema, _) = schema::schema();
     let settings = IndexSettings {
-        docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(block_writer::LEVEL) }),
-        // A text that is shown costs the unpacking of half a block; half as large, they would take a tenth more.
-        docstore_blocksize: 160 << 10,
+        docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(ZSTD_LEVEL) }),
+        docstore_blocksize: STORE_BLOCK,
         ..IndexSettings::default()
     };
     let mut index = tantivy::Index::create(directory, schema, settings).map_err(|error| tantivy_error(path, &error))?;
@@ -423,7 +414,7 @@ fn is_foreign(path: &Path) -> bool {
 }
 
 fn register(index: &mut tantivy::Index) {
-    index.tokenizers().register(WORDS, WordTokenizer);
+    index.tokenizers().register(WORDS, WordTokenizer::default());
 }
 
 /// Compares every file of the index with its checksum.

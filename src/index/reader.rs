@@ -452,10 +452,7 @@ impl Reader {
         let mut count = 0;
         for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
             for doc in reader.doc_ids_alive() {
-                let stored = self.stored(DocAddress::new(ord as u32, doc))?;
-                if let Some(patch) = stored.get(&self.schema, "patch") {
-                    self.mended(patch)?;
-                }
+                self.sealed(DocAddress::new(ord as u32, doc))?;
                 count += 1;
             }
         }

@@ -14,8 +14,7 @@ use super::budget::Permit;
 use super::checkpoint::{Checkpoint, FileKey};
 use super::entry::{Entry, Leaf};
 use super::ids::{uuid_bytes, uuid_group};
-use super::pack;
-use super::patch::{Past, Place};
+use super::sealed::{seal_checkpoint, seal_document};
 use super::tokenizer::WORDS;
 use crate::analysis::ANALYSIS_VERSION;
 use crate::discover::SourceKind;
@@ -25,26 +24,13 @@ use crate::error::{Error, ErrorKind};
 /// The number of the index format; an older program refuses a newer index.
 ///
 /// 1. First format.
-/// 2. Ids of lines are found by their first bytes, and kept as bytes.
-/// 3. Texts that repeat an earlier one are kept as patches; what the columns hold is kept nowhere else.
-/// 4. Ids are found by fewer of their bytes, API messages are known by a fingerprint.
-pub(super) const FORMAT_VERSION: u32 = 4;
+pub(super) const FORMAT_VERSION: u32 = 1;
 
 /// The number of the reading: raised when the same transcript would give other documents. Files read by an older
 /// number are read again, a commit at a time, while search goes on.
 ///
 /// 1. First reading.
-/// 2. Files that shell commands change; traces of the contents that tools read and wrote.
-/// 3. What a session amounts to; sessions that run in the background.
-/// 4. That a command which changed a file ended well, also when it printed nothing.
-/// 5. Base64 that is cut into lines is no text.
-/// 6. Records of tasks in the queue are nobody's words; prompts that stand in for titles are masked before they are cut.
-/// 7. Tags that are only mentioned, numbers that are no line numbers, and shapes that were passed over are text.
-/// 8. A prompt counts once, in however many pieces it is kept.
-/// 9. What a session saw of a subagent is left out only for a transcript in the same session.
-/// 10. And only what that transcript has.
-/// 11. What a command announces.
-pub const PARSER_VERSION: u32 = 11;
+pub const PARSER_VERSION: u32 = 1;
 
 /// The kind under which checkpoints are kept; no document has it.
 pub(super) const CHECKPOINT_KIND: &str = "file";
@@ -117,12 +103,8 @@ pub(super) struct Fields {
     pub(super) path: Field,
     /// The words.
     pub(super) body: Field,
-    /// What the words come from: the text itself, or the arguments of a tool call.
-    pub(super) raw: Field,
-    /// What there is in place of `raw` where that is mostly a copy of an earlier one; see [`super::patch`].
-    pub(super) patch: Field,
-    /// All else; see [`super::pack`].
-    pub(super) meta: Field,
+    /// All that is known of the entry; see [`super::sealed`].
+    pub(super) stored: Field,
 }
 
 /// The schema.
@@ -163,9 +145,7 @@ fn make_schema() -> (Schema, Fields) {
         file: name_field(&mut builder, "file"),
         path: words_field(&mut builder, "path"),
         body: words_field(&mut builder, "body"),
-        raw: builder.add_bytes_field("raw", STORED),
-        patch: builder.add_bytes_field("patch", STORED),
-        meta: builder.add_bytes_field("meta", STORED),
+        stored: builder.add_bytes_field("stored", STORED),
     };
     (builder.build(), fields)
 }
@@ -199,26 +179,15 @@ pub(super) fn fingerprint() -> u64 {
 }
 
 impl Fields {
-    /// The fields whose values are stored.
-    pub(super) fn stored(&self) -> [Field; 3] {
-        [self.raw, self.patch, self.meta]
-    }
-
     /// Makes the entry of the session's name as a file has it; it can be replaced when the name changes.
-    pub(super) fn title_entry(&self, key: FileKey, document: Document, permit: Option<Permit>) -> Entry {
-        let mut entry = self.entry(key, document, None, permit);
+    pub(super) fn title_entry(&self, key: FileKey, document: Document, permit: Permit) -> Entry {
+        let mut entry = self.entry(key, document, permit);
         entry.values.push((self.checkpoint, Leaf::Text(title_term(key))));
         entry
     }
 
-    /// Makes the entry of a document; `past` is what went before of its file.
-    pub(super) fn entry(
-        &self,
-        key: FileKey,
-        mut document: Document,
-        past: Option<&mut Past>,
-        permit: Option<Permit>,
-    ) -> Entry {
+    /// Makes the entry of a document.
+    pub(super) fn entry(&self, key: FileKey, document: Document, permit: Permit) -> Entry {
         let mut values = Vec::with_capacity(40);
         let mut put = |field, leaf| values.push((field, leaf));
         put(self.source, Leaf::Shared(key.text()));
@@ -286,19 +255,14 @@ impl Fields {
             let (path, starts) = suffixes(file);
             starts.into_iter().for_each(|start| put(self.file, Leaf::Tail(path.clone(), start)));
         }
-        let text = Arc::new(std::mem::take(&mut document.text));
-        let raw = document.input.take().map_or_else(|| text.clone(), Arc::new);
-        match past.and_then(|past| past.patch(&document.session, place_of(&document), &raw)) {
-            Some(patch) => put(self.patch, Leaf::Bytes(patch)),
-            None => put(self.raw, Leaf::Raw(raw)),
-        }
-        put(self.body, Leaf::Words(text));
-        put(self.meta, Leaf::Bytes(pack::packed(document)));
+        let raw = document.input.as_ref().unwrap_or(&document.text);
+        put(self.stored, Leaf::Bytes(seal_document(key, &document, raw)));
+        put(self.body, Leaf::Text(document.text));
         Entry { values, _permit: permit }
     }
 
     /// Makes the entry of a checkpoint.
-    pub(super) fn checkpoint_entry(&self, checkpoint: &Checkpoint, permit: Option<Permit>) -> Entry {
+    pub(super) fn checkpoint_entry(&self, checkpoint: &Checkpoint, permit: Permit) -> Entry {
         let key = checkpoint.key();
         let mut values = vec![
             (self.checkpoint, Leaf::Shared(key.text())),
@@ -310,7 +274,7 @@ impl Fields {
             (self.class, Leaf::Unsigned(class_of(&Document { kind: Kind::Unknown, ..Document::default() }))),
             (self.stat, Leaf::Unsigned(checkpoint.stat_key())),
             (self.card, Leaf::Text(serde_json::to_string(&checkpoint.card()).unwrap_or_default())),
-            (self.meta, Leaf::Bytes(serde_json::to_vec(checkpoint).unwrap_or_default())),
+            (self.stored, Leaf::Bytes(seal_checkpoint(checkpoint))),
         ];
         if checkpoint.source_kind() == SourceKind::Session && !checkpoint.card().is_silent() {
             values.push((self.flag, Leaf::Name(MAIN_FILE)));
@@ -331,13 +295,6 @@ pub(super) fn saw(agent: &str) -> String {
 /// The term under which the name a file gives its session is found.
 pub(super) fn title_term(key: FileKey) -> String {
     format!("{}t", key.text())
-}
-
-/// Where a document is found whose text others may be kept as patches of. What a parent saw of a subagent goes when that
-/// has a transcript of its own.
-fn place_of(document: &Document) -> Option<Place> {
-    let uuid = document.uuid.as_deref().filter(|_| document.via.is_none())?;
-    Some(Place { id: uuid_bytes(uuid), line: document.line })
 }
 
 /// Something stored that cannot be read. The reader, who knows of which index it is, says what to do about it.

@@ -2,46 +2,44 @@
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
-use crate::analysis::{Term, analyze};
+use crate::analysis::{Scratch, Term, analyze_with};
 
 /// The name of the tokenizer in the schema.
 pub(super) const WORDS: &str = "unspool_words";
 
 /// The tokenizer of all text fields.
 #[derive(Clone, Debug, Default)]
-pub(super) struct WordTokenizer;
+pub(super) struct WordTokenizer {
+    scratch: Scratch,
+    token: Token,
+}
 
-/// The terms of one text. Indexing takes them in one pass through [`TokenStream::process`]; whoever asks for them
+/// The terms of one text. Indexing takes them in one pass through [`TokenStream::process`]; a caller that asks for them
 /// one by one gets them from a list.
 pub(super) struct WordStream<'a> {
     text: &'a str,
+    tokenizer: &'a mut WordTokenizer,
     listed: Option<std::vec::IntoIter<Token>>,
-    token: Token,
 }
 
 impl Tokenizer for WordTokenizer {
     type TokenStream<'a> = WordStream<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> WordStream<'a> {
-        WordStream { text, listed: None, token: Token::default() }
+        WordStream { text, tokenizer: self, listed: None }
     }
 }
 
 impl TokenStream for WordStream<'_> {
     fn advance(&mut self) -> bool {
-        let text = self.text;
-        let listed = self.listed.get_or_insert_with(|| {
+        if self.listed.is_none() {
             let mut tokens = Vec::new();
-            analyze(text, &mut |term| {
-                let mut token = Token::default();
-                fill(&mut token, term);
-                tokens.push(token);
-            });
-            tokens.into_iter()
-        });
-        match listed.next() {
+            self.process(&mut |token| tokens.push(token.clone()));
+            self.listed = Some(tokens.into_iter());
+        }
+        match self.listed.as_mut().and_then(Iterator::next) {
             Some(token) => {
-                self.token = token;
+                self.tokenizer.token = token;
                 true
             }
             None => false,
@@ -49,16 +47,16 @@ impl TokenStream for WordStream<'_> {
     }
 
     fn token(&self) -> &Token {
-        &self.token
+        &self.tokenizer.token
     }
 
     fn token_mut(&mut self) -> &mut Token {
-        &mut self.token
+        &mut self.tokenizer.token
     }
 
     fn process(&mut self, sink: &mut dyn FnMut(&Token)) {
-        let token = &mut self.token;
-        analyze(self.text, &mut |term| {
+        let WordTokenizer { scratch, token } = &mut *self.tokenizer;
+        analyze_with(self.text, scratch, &mut |term| {
             fill(token, term);
             sink(token);
         });

@@ -7,7 +7,7 @@ use super::report::Report;
 use crate::discover::{Root, Scan, Source};
 use crate::document::{Document, Kind};
 use crate::error::{Problem, Result};
-use crate::index::{Checkpoint, FileKey, Past, Reader, Writer};
+use crate::index::{Checkpoint, FileKey, Reader, Writer};
 
 /// What is to be known of the sources while an older index is taken over.
 #[derive(Clone, Copy)]
@@ -111,7 +111,7 @@ fn take_over_file(reader: &Reader, mut checkpoint: Checkpoint, writer: &Writer, 
     report.carried += documents.len() as u64 + u64::from(title.is_some());
     // What a damaged index says of itself may be wrong; what was taken over is known.
     checkpoint.state.documents = documents.iter().filter(|document| document.via.is_none()).count() as u64;
-    writer.add(checkpoint.key(), documents, &mut Past::default())?;
+    writer.add(checkpoint.key(), documents)?;
     writer.checkpoint(&checkpoint, title, false)
 }
 

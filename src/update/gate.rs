@@ -11,11 +11,8 @@ use crate::error::Result;
 use crate::fault;
 use crate::index::{Checkpoint, FileKey, Writer};
 
-/// How much is read between two commits.
-const COMMIT_EVERY: u64 = 256 << 20;
-/// The same while an index is built from nothing. Each thread makes one segment of what is committed together: less would
-/// make more of them, more would take more memory, and the more words there are, the longer takes each.
-const COMMIT_FRESH: u64 = 2 << 30;
+/// Bytes that are read between two commits.
+const COMMIT_EVERY: u64 = 512 << 20;
 
 /// Many units may be open at once, or one commit be made.
 pub(super) struct Gate<'a> {
@@ -91,7 +88,7 @@ impl<'a> Gate<'a> {
     pub(super) fn leave(&self, bytes: u64) -> Result<()> {
         self.read.fetch_add(bytes, Ordering::Relaxed);
         let waiting = self.uncommitted.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let enough = fault::batch(if self.fresh { COMMIT_FRESH } else { COMMIT_EVERY });
+        let enough = fault::batch(COMMIT_EVERY);
         if waiting < enough {
             return Ok(());
         }

@@ -120,7 +120,6 @@ impl Run<'_> {
         }
         let size = match plan.bytes() {
             ..SMALL_RUN => RunSize::Small,
-            _ if fresh => RunSize::Whole,
             _ => RunSize::Large,
         };
         let need = |error| with_need(error, plan, locked);

@@ -11,7 +11,7 @@ use crate::document::{Builder, Document, FileState, Place, TEXT_CAP};
 use crate::error::{Problem, Result};
 use crate::event::{self, AgentDescription, Reading};
 use crate::fault;
-use crate::index::{Checkpoint, FileKey, Past};
+use crate::index::{Checkpoint, FileKey};
 use crate::lines::{Ends, Line, Transcript, read_small};
 
 /// How much text is gathered before it is handed on.
@@ -93,8 +93,6 @@ struct FileReading<'a> {
     checkpoint: Checkpoint,
     ends: Ends,
     builder: Builder<'a>,
-    /// What this reading has added.
-    past: Past,
     /// Whether the index holds a checkpoint of this file already.
     replaces: bool,
     /// Documents of this unit are in the index without a checkpoint until the unit ends.
@@ -128,7 +126,6 @@ impl<'a> FileReading<'a> {
             checkpoint,
             ends,
             builder,
-            past: Past::default(),
             replaces: work.before.is_some(),
             unit: Some(gate.enter()),
             unit_start,
@@ -315,7 +312,7 @@ impl<'a> FileReading<'a> {
         self.outcome.text_bytes += documents.iter().map(|document| document.text.len() as u64).sum::<u64>();
         self.watch.documents(documents.len() as u64);
         match &self.unit {
-            Some(unit) if !documents.is_empty() => unit.writer().add(self.key, documents, &mut self.past),
+            Some(unit) if !documents.is_empty() => unit.writer().add(self.key, documents),
             _ => Ok(()),
         }
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use unspool::discover::{Root, Source, SourceKind, discover};
 use unspool::document::{Builder, Document, FileState, Place};
 use unspool::event;
-use unspool::index::{FileKey, Past, RunSize, Store, Writer};
+use unspool::index::{FileKey, RunSize, Store, Writer};
 use unspool::lines::Transcript;
 
 /// The documents of a file, until a thread takes them.
@@ -59,7 +59,7 @@ fn feed(writer: &Writer, made: &[Waiting]) -> Result<()> {
         while let Some(one) = made.get(next.fetch_add(1, Ordering::Relaxed)) {
             let taken = one.lock().map_err(|_| "poisoned")?.take();
             if let Some((key, documents)) = taken {
-                writer.add(key, documents, &mut Past::default())?;
+                writer.add(key, documents)?;
             }
         }
         Ok(())

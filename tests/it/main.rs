@@ -25,8 +25,6 @@ mod kept;
 mod fixtures;
 // Reading only what is new: any number of runs equals one.
 mod incremental;
-// Texts that repeat an earlier one.
-mod patches;
 // The fault catalogue, one test for each case, named after its id.
 mod faults_a;
 mod faults_b;
@@ -56,7 +54,6 @@ mod docs;
 mod schedule;
 mod hook;
 mod watch;
-mod whole;
 mod retention;
 // The history of a file: its actions, its contents, its lines.
 mod history;

@@ -5,7 +5,6 @@ mod config;
 mod files;
 mod out;
 mod pager;
-mod process;
 mod progress;
 mod settings;
 mod schedule;

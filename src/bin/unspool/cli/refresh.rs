@@ -3,7 +3,6 @@
 //! The walk that tells what is new happens here; writing is left to a child process, `unspool index`, so that a
 //! search never holds a writer and never dies of one.
 
-use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -39,15 +38,8 @@ impl RefreshArgs {
 /// An index to search in, and how far it is behind.
 #[derive(Debug)]
 pub(crate) struct Fresh {
-    /// Never closed: the program ends soon, and the system takes all maps back at once rather than one by one.
-    pub(crate) reader: ManuallyDrop<Reader>,
+    pub(crate) reader: Reader,
     pub(crate) behind: Option<Lag>,
-}
-
-impl Fresh {
-    fn new(reader: Reader, behind: Option<Lag>) -> Self {
-        Self { reader: ManuallyDrop::new(reader), behind }
-    }
 }
 
 fn open(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
@@ -59,21 +51,21 @@ fn open(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
         if reader.is_blank() {
             out::note("the index holds nothing yet; `unspool index` reads all sessions");
         }
-        return Ok(Fresh::new(reader, None));
+        return Ok(Fresh { reader, behind: None });
     }
     let (before, _) = lag(&reader, &config.roots)?;
     if before == Lag::default() {
-        return Ok(Fresh::new(reader, None));
+        return Ok(Fresh { reader, behind: None });
     }
     if before.bytes > CHEAP || !run_index(config, PATIENCE)? {
         out::note(&format!(
             "the index is {}; answering from it as it is (`unspool index` brings it up to date)",
             behind(before)
         ));
-        return Ok(Fresh::new(reader, Some(before)));
+        return Ok(Fresh { reader, behind: Some(before) });
     }
     let reader = config.store.read()?.unwrap_or(reader);
-    Ok(Fresh::new(reader, None))
+    Ok(Fresh { reader, behind: None })
 }
 
 /// Says which folders are not there, and what comes of it: nothing new will be found.
@@ -101,7 +93,7 @@ fn first_time(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
         }
     }
     match config.store.read()? {
-        Some(reader) => Ok(Fresh::new(reader, None)),
+        Some(reader) => Ok(Fresh { reader, behind: None }),
         None => Err(unspool::error::Error::new(unspool::error::ErrorKind::Unusable, "there is no index")
             .hint("run `unspool index`")
             .into()),

@@ -15,7 +15,6 @@ use super::refresh::RefreshArgs;
 use super::words::joined;
 use crate::config::{self, Config};
 use crate::out;
-use crate::process::Threads;
 
 /// The most results one call may ask for.
 const LIMIT_CAP: usize = 10_000;
@@ -210,12 +209,10 @@ enum Order {
 }
 
 pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
-    crate::process::keep_memory();
-    let threads = Threads::start();
     let start = Instant::now();
     let request = request(config, args)?;
     let fresh = args.refresh.open(config)?;
-    let mut response = threads.share(|| search(&fresh.reader, &request))?;
+    let mut response = search(&fresh.reader, &request)?;
     response.next = response.next.map(|cursor| cursor.of(args.question()));
     let nothing = response.total_hits == 0;
     let instead = if nothing && !args.shown.quiet { suggestions(&fresh.reader, &request)? } else { Vec::new() };
