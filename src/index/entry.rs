@@ -20,12 +20,12 @@ pub(super) enum Leaf {
     Signed(i64),
 }
 
-/// A document on its way into the index. It carries its share of the memory budget, and gives that back when the
-/// index is done with it; tantivy's own queue counts documents, however large they are.
+/// A document on its way into the index. It carries the permit of its batch, which returns to the budget when the last
+/// entry of the batch is dropped. tantivy's own queue counts documents, not bytes.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) values: Vec<(Field, Leaf)>,
-    pub(super) _permit: Permit,
+    pub(super) _permit: Arc<Permit>,
 }
 
 impl tantivy::schema::document::Document for Entry {

@@ -180,14 +180,14 @@ pub(super) fn fingerprint() -> u64 {
 
 impl Fields {
     /// Makes the entry of the session's name as a file has it; it can be replaced when the name changes.
-    pub(super) fn title_entry(&self, key: FileKey, document: Document, permit: Permit) -> Entry {
+    pub(super) fn title_entry(&self, key: FileKey, document: Document, permit: Arc<Permit>) -> Entry {
         let mut entry = self.entry(key, document, permit);
         entry.values.push((self.checkpoint, Leaf::Text(title_term(key))));
         entry
     }
 
     /// Makes the entry of a document.
-    pub(super) fn entry(&self, key: FileKey, document: Document, permit: Permit) -> Entry {
+    pub(super) fn entry(&self, key: FileKey, document: Document, permit: Arc<Permit>) -> Entry {
         let mut values = Vec::with_capacity(40);
         let mut put = |field, leaf| values.push((field, leaf));
         put(self.source, Leaf::Shared(key.text()));
@@ -262,7 +262,7 @@ impl Fields {
     }
 
     /// Makes the entry of a checkpoint.
-    pub(super) fn checkpoint_entry(&self, checkpoint: &Checkpoint, permit: Permit) -> Entry {
+    pub(super) fn checkpoint_entry(&self, checkpoint: &Checkpoint, permit: Arc<Permit>) -> Entry {
         let key = checkpoint.key();
         let mut values = vec![
             (self.checkpoint, Leaf::Shared(key.text())),

@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tantivy::indexer::{NoMergePolicy, UserOperation};
 use tantivy::query::{BooleanQuery, Occur, Query as TantivyQuery, RangeQuery};
 use tantivy::{IndexWriter, Term};
 
-use super::budget::Budget;
+use super::budget::{Budget, Permit};
 use super::checkpoint::{Checkpoint, FileKey};
 use super::directory::{SafeDirectory, Trouble};
 use super::entry::Entry;
@@ -28,8 +28,10 @@ use super::{create_or_open, damage, tantivy_error};
 use crate::document::Document;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Bytes of text that may wait to be indexed.
-const IN_FLIGHT: usize = 16 << 20;
+/// Bytes of text that may wait to be indexed. Each is in memory twice: as words, and as what is stored.
+const IN_FLIGHT: usize = 8 << 20;
+/// Bytes of text that are sent to one of tantivy's threads together.
+const BATCH: usize = 1 << 20;
 /// Memory in which all threads of a large run build segments.
 const HEAP_LARGE: usize = 128 << 20;
 /// The same for a run of a few lines. tantivy requires at least 15 MB.
@@ -152,20 +154,27 @@ impl Writer {
 
     /// Adds documents of a file, in order.
     pub fn add(&self, key: FileKey, documents: Vec<Document>) -> Result<()> {
-        let mut batch = Vec::new();
-        let mut bytes = 0;
+        let (mut batch, mut bytes) = (Vec::new(), 0);
         for document in documents {
-            // Send what we have before waiting for more of the budget, or nobody could ever return it.
             let size = document.text.len() + document.input.as_ref().map_or(0, String::len) + 1024;
-            if bytes > 0 && bytes + size > IN_FLIGHT / 8 {
-                self.run(std::mem::take(&mut batch))?;
-                bytes = 0;
+            if bytes > 0 && bytes + size > BATCH {
+                self.send(key, std::mem::take(&mut batch), std::mem::take(&mut bytes))?;
             }
             bytes += size;
-            let permit = self.budget.take(size);
-            batch.push(UserOperation::Add(self.fields.entry(key, document, permit)));
+            batch.push(document);
         }
-        self.run(batch)
+        self.send(key, batch, bytes)
+    }
+
+    /// Sends documents to one of tantivy's threads, once the budget allows it.
+    fn send(&self, key: FileKey, documents: Vec<Document>, bytes: usize) -> Result<()> {
+        let permit = self.permit(bytes);
+        let entry = |document| UserOperation::Add(self.fields.entry(key, document, permit.clone()));
+        self.run(documents.into_iter().map(entry).collect())
+    }
+
+    fn permit(&self, bytes: usize) -> Arc<Permit> {
+        Arc::new(self.budget.take(bytes))
     }
 
     /// Replaces what is known of a file, and the name it gives its session. It is written with others, at the latest in
@@ -189,14 +198,14 @@ impl Writer {
 
     /// Writes the checkpoints that are waiting.
     fn write_waiting(&self) -> Result<()> {
-        let mut batch = Vec::new();
-        for (key, (checkpoint, title)) in std::mem::take(&mut *self.waiting()) {
-            let entry = self.fields.checkpoint_entry(&checkpoint, self.budget.take(1024));
-            batch.push(UserOperation::Add(entry));
-            let title = title.map(|title| self.fields.title_entry(key, title, self.budget.take(1024)));
-            batch.extend(title.map(UserOperation::Add));
+        let waiting = std::mem::take(&mut *self.waiting());
+        let permit = self.permit(waiting.len() * 1024);
+        let mut entries = Vec::new();
+        for (key, (checkpoint, title)) in waiting {
+            entries.push(self.fields.checkpoint_entry(&checkpoint, permit.clone()));
+            entries.extend(title.map(|title| self.fields.title_entry(key, title, permit.clone())));
         }
-        if batch.is_empty() { Ok(()) } else { self.run(batch) }
+        self.run(entries.into_iter().map(UserOperation::Add).collect())
     }
 
     /// Drops the checkpoint of a file and the name it gives its session.
@@ -237,6 +246,9 @@ impl Writer {
     }
 
     fn run(&self, operations: Vec<UserOperation<Entry>>) -> Result<()> {
+        if operations.is_empty() {
+            return Ok(());
+        }
         self.writer.0.run(operations).map(|_| ()).map_err(|error| self.error(&error))
     }
 
