@@ -250,6 +250,9 @@ impl Fields {
                 put(field, Leaf::Text(capped(value)));
             }
         }
+        if let (Some(agent), Some(id)) = (&document.via, original_id(&document)) {
+            put(self.via, Leaf::Text(seen_term(&document.session, agent, id)));
+        }
         for file in &document.files {
             put(self.path, Leaf::Text(file.clone()));
             let (path, starts) = suffixes(file);
@@ -290,6 +293,11 @@ impl Fields {
 /// The flag of the checkpoint of a file with messages of a subagent that is not its own.
 pub(super) fn saw(agent: &str) -> String {
     format!("saw {agent}")
+}
+
+/// Returns the term of what a session saw of a message of a subagent.
+pub(super) fn seen_term(session: &str, agent: &str, uuid: &str) -> String {
+    capped(&format!("{session} {agent} {uuid}"))
 }
 
 /// The term under which the name a file gives its session is found.
@@ -366,13 +374,16 @@ fn action_bits(document: &Document) -> u64 {
     action << 9
 }
 
+/// Returns the id of a document's line. A copy made by the SDK has a new id and names the old one.
+fn original_id(document: &Document) -> Option<&str> {
+    let uuid = document.uuid.as_deref()?;
+    Some(document.note.as_deref().filter(|_| document.kind != Kind::Title).unwrap_or(uuid))
+}
+
 /// What documents must share to be one hit.
 fn group_of(key: FileKey, document: &Document) -> u64 {
-    match (&document.uuid, document.kind) {
-        // A copy made by the SDK has a new id and names the old one.
-        (Some(uuid), _) => {
-            uuid_group(document.note.as_deref().filter(|_| document.kind != Kind::Title).unwrap_or(uuid))
-        }
+    match (original_id(document), document.kind) {
+        (Some(uuid), _) => uuid_group(uuid),
         (None, Kind::Output) => xxh3_64_with_seed(b"output", key.number()),
         (None, Kind::Link | Kind::Title) => {
             xxh3_64_with_seed(document.text.as_bytes(), xxh3_64(document.session.as_bytes()))

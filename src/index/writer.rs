@@ -5,24 +5,20 @@
 //! always writes the header, so that a run that was cut short can be told from one that ended well.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tantivy::indexer::{NoMergePolicy, UserOperation};
-use tantivy::query::{BooleanQuery, Occur, Query as TantivyQuery, RangeQuery};
 use tantivy::{IndexWriter, Term};
 
 use super::budget::{Budget, Permit};
 use super::checkpoint::{Checkpoint, FileKey};
 use super::directory::{SafeDirectory, Trouble};
 use super::entry::Entry;
-use super::ids::{uuid_bytes, uuid_group};
 use super::litter;
 use super::mark;
 use super::merge::{self, Tiers};
-use super::reader::exact;
 use super::schema::{self, FORMAT_VERSION, Fields, PARSER_VERSION};
 use super::{create_or_open, damage, tantivy_error};
 use crate::document::Document;
@@ -228,17 +224,7 @@ impl Writer {
 
     /// Drops what a session saw of a message of its subagent, now that the subagent's own transcript has it.
     pub fn forget_seen(&self, session: &str, agent: &str, uuid: &str) -> Result<()> {
-        let terms = [
-            Term::from_field_bytes(self.fields.uuid, &uuid_bytes(uuid)),
-            Term::from_field_text(self.fields.via, agent),
-            Term::from_field_text(self.fields.session, session),
-        ];
-        // Terms have only the beginning of an id.
-        let group = Bound::Included(Term::from_field_u64(self.fields.group, uuid_group(uuid)));
-        let group: Box<dyn TantivyQuery> = Box::new(RangeQuery::new(group.clone(), group));
-        let all = terms.map(exact).into_iter().chain([group]).map(|query| (Occur::Must, query)).collect();
-        let all = Box::new(BooleanQuery::new(all));
-        self.writer.0.delete_query(all).map(|_| ()).map_err(|error| self.error(&error))
+        self.delete(Term::from_field_text(self.fields.via, &schema::seen_term(session, agent, uuid)))
     }
 
     fn delete(&self, term: Term) -> Result<()> {
