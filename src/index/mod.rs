@@ -66,8 +66,9 @@ pub use writer::{RunSize, Writer};
 
 /// The compression of stored text.
 const ZSTD_LEVEL: i32 = 3;
-/// Bytes of stored text that are compressed together.
-const STORE_BLOCK: usize = 160 << 10;
+/// Bytes of stored text that are compressed together. A hit costs the decompression of one block: 160 KB blocks would make
+/// the index 4 % smaller and a search 15 % slower.
+const STORE_BLOCK: usize = 64 << 10;
 /// How often something is read again that others keep replacing.
 const DISTURBED: usize = 100;
 /// What is behind the name of an index while a new one is built to take its place,
