@@ -33,11 +33,9 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// Files that a merge reads from front to back.
 const READ_IN_PIECES: [&str; 3] = ["store", "idx", "pos"];
-/// How much of a file is written at a time, always at a multiple of it. The system then keeps it in pieces as large, which
-/// cost a search far less to map than single pages. Less in a debug build, so that the tests see a file written in pieces.
+/// Bytes of a file that are written at a time. Linux then caches the file in larger pieces than pages, which a search maps
+/// faster. Less in a debug build, so that the tests see a file written in pieces.
 const WRITTEN: usize = if cfg!(debug_assertions) { 8 << 10 } else { 512 << 10 };
-/// How much of it is gathered before it is handed over.
-const GATHERED: usize = 8 << 10;
 /// How much of such a file is read at a time.
 const PIECE: usize = 256 << 10;
 /// How many files may wait to be synced; each of them is open. Few in a debug build, so that the tests see it happen.
@@ -78,36 +76,22 @@ impl Trouble {
     }
 }
 
-/// A file being written, in even pieces, whose failures are noted.
+/// A file being written, whose failures are noted.
 struct Noting {
     file: Option<File>,
-    /// What is not yet a whole piece.
-    waiting: Vec<u8>,
     path: PathBuf,
     unsynced: Unsynced,
     trouble: Trouble,
 }
 
 impl Noting {
-    /// Takes as much as fits into the piece that is waiting, and writes it when it is whole.
-    fn take(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.len().min(WRITTEN - self.waiting.len());
-        self.waiting.extend_from_slice(&bytes[..taken]);
-        if self.waiting.len() == WRITTEN {
-            self.put()?;
-        }
-        Ok(taken)
-    }
-
-    fn put(&mut self) -> io::Result<()> {
-        fault::point(Op::Write(&self.path, &self.waiting))?;
-        self.file.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(&self.waiting)?;
-        self.waiting.clear();
-        Ok(())
+    fn put(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        fault::point(Op::Write(&self.path, bytes))?;
+        self.file.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(bytes)?;
+        Ok(bytes.len())
     }
 
     fn end(&mut self) -> io::Result<()> {
-        self.put()?;
         let mut unsynced = self.unsynced.lock().unwrap_or_else(PoisonError::into_inner);
         unsynced.extend(self.file.take().map(|file| (self.path.clone(), file)));
         if unsynced.len() < UNSYNCED { Ok(()) } else { sync_files(&std::mem::take(&mut *unsynced)) }
@@ -116,11 +100,10 @@ impl Noting {
 
 impl Write for Noting {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = self.take(bytes);
-        self.trouble.note(taken)
+        let written = self.put(bytes);
+        self.trouble.note(written)
     }
 
-    /// Nothing: the last piece is written when the file ends.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -228,14 +211,9 @@ impl Directory for SafeDirectory {
             io::ErrorKind::AlreadyExists => OpenWriteError::FileAlreadyExists(path.to_path_buf()),
             _ => OpenWriteError::wrap_io_error(error, path.to_path_buf()),
         })?;
-        let noting = Noting {
-            file: Some(file),
-            waiting: Vec::new(),
-            path: place,
-            unsynced: self.unsynced.clone(),
-            trouble: self.trouble.clone(),
-        };
-        Ok(io::BufWriter::with_capacity(GATHERED, Box::new(noting)))
+        let (unsynced, trouble) = (self.unsynced.clone(), self.trouble.clone());
+        let noting = Noting { file: Some(file), path: place, unsynced, trouble };
+        Ok(io::BufWriter::with_capacity(WRITTEN, Box::new(noting)))
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {

@@ -1,6 +1,5 @@
 //! An index open for reading: one commit, seen as it was when it was opened. Works on a read-only folder.
 
-use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -266,17 +265,9 @@ impl Reader {
         Ok(documents.into_iter().filter(is_copy).collect())
     }
 
-    /// The documents of hits, and the files they were read from. Those that stand side by side are read one after the
-    /// other, the last first, so that what they are packed in is unpacked once and as far as needed.
+    /// Returns the documents of hits, and the files they were read from.
     pub fn fetch_all(&self, hits: &[Found]) -> Result<Vec<(FileKey, Document)>> {
-        let mut order: Vec<usize> = (0..hits.len()).collect();
-        order.sort_unstable_by_key(|at| Reverse(hits[*at].address));
-        let mut fetched = Vec::with_capacity(hits.len());
-        for at in order {
-            fetched.push((at, self.fetch(&hits[at])?));
-        }
-        fetched.sort_unstable_by_key(|(at, _)| *at);
-        Ok(fetched.into_iter().map(|(_, one)| one).collect())
+        hits.iter().map(|hit| self.fetch(hit)).collect()
     }
 
     /// Asks something of the text of each hit, as far as time allows; tells hits by their groups. Texts are read in the
