@@ -1,7 +1,7 @@
 //! Subagents: the Task call, the agent's own file, and its echo in the parent.
 
 use super::eras::Agents;
-use super::ink::Ink;
+use super::ink::{Ink, standing};
 use super::json::{self, object};
 use super::log::Log;
 use super::rng::Rng;
@@ -64,8 +64,12 @@ impl Session<'_> {
         }
         let description = self.ink.text(super::phrases::TASKS);
         let mut prompt = self.ink.text(&["In %F, %v the %t %o. %S\n\n", "Repository: %F. %S %S\n\n"]);
-        let length = self.ink.rng.log_range(300, 4000);
+        let length = self.ink.rng.log_range(400, 8000);
         self.ink.markdown(&mut prompt, length);
+        if self.ink.rng.chance(0.6) {
+            prompt.push_str("\n\n");
+            prompt.push_str(&standing(self.ink.names, self.ink.rng.pick_str(&["review", "search", "report"]), 4_000));
+        }
         Errand { id, description, prompt, report: String::new() }
     }
 
@@ -77,8 +81,8 @@ impl Session<'_> {
         let seed = self.ink.rng.next();
         let echo = self.log.era.progress;
         // Of many agents only the echo in the parent is left.
-        let kept = !echo || self.ink.rng.chance(0.6);
-        let size = if kept { size } else { size.min(120_000) };
+        let kept = !echo || self.ink.rng.chance(0.9);
+        let size = if kept { size } else { size.min(160_000) };
         let log = self.agent_log(seed, &errand.id);
         let (text, notes, end) = self.with_agent(log, seed, size, errand, kept);
         if echo {
@@ -125,6 +129,7 @@ impl Session<'_> {
             compacted: 0,
             echo: None,
             inline: String::new(),
+            ran: Vec::new(),
             log,
             sink: &mut *self.sink,
         };

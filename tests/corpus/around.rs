@@ -208,10 +208,11 @@ impl Session<'_> {
 
     /// Every megabyte or so the conversation is replaced by a summary; the history stays.
     pub fn compact(&mut self) {
-        if self.size() < (self.compacted + 1) * 1_500_000 || self.is_agent() {
+        if self.size() < (self.compacted + 1) * 2_000_000 || self.is_agent() {
             return;
         }
         self.compacted += 1;
+        self.ink.new_words();
         let last = self.log.parent.take().unwrap_or_default();
         self.system("compact_boundary", |o| {
             o.str("logicalParentUuid", &last).str("content", "Conversation compacted");

@@ -25,6 +25,13 @@ pub fn file(ink: &mut Ink, path: &str, size: usize) -> String {
         ink.markdown(&mut out, size);
         return out;
     }
+    if path.ends_with(".yml") {
+        while out.len() < size.min(6000) {
+            let template = *ink.rng.pick(t::YAML);
+            ink.fill(&mut out, template);
+        }
+        return out;
+    }
     ink.fill(&mut out, head(ink.names.code));
     while out.len() < size {
         function(ink, &mut out);
@@ -45,17 +52,21 @@ fn head(code: Code) -> &'static str {
 pub fn tree(rng: &mut Rng, names: &Names) -> Vec<String> {
     let mut ink = Ink::new(rng.clone(), names, None);
     let sizes: Vec<usize> = names.paths.iter().map(|_| rng.quantile(FILE_SIZES)).collect();
-    names.paths.iter().zip(sizes).map(|(path, size)| file(&mut ink, path, size)).collect()
+    let write = |(path, size): (&String, usize)| {
+        ink.new_words();
+        file(&mut ink, path, size)
+    };
+    names.paths.iter().zip(sizes).map(write).collect()
 }
 
 const FILE_SIZES: &[(f64, f64)] = &[
-    (0.0, 600.0),
-    (0.25, 3_200.0),
-    (0.5, 6_000.0),
-    (0.75, 11_500.0),
-    (0.9, 28_000.0),
-    (0.99, 120_000.0),
-    (1.0, 180_000.0),
+    (0.0, 400.0),
+    (0.25, 2_000.0),
+    (0.5, 4_000.0),
+    (0.75, 9_500.0),
+    (0.9, 19_000.0),
+    (0.99, 80_000.0),
+    (1.0, 120_000.0),
 ];
 
 /// A replacement of some lines of a file.
@@ -70,9 +81,10 @@ pub struct Edit {
 
 /// Chooses lines of `text` and writes their replacement; the text itself stays.
 pub fn edit(ink: &mut Ink, text: &str) -> Edit {
-    let start = line_start(text, ink.rng.below(text.len()));
+    // Edits come close to one another, here at the beginning of the file.
+    let start = line_start(text, (ink.rng.unit().powi(3) * text.len() as f64) as usize);
     let mut end = start;
-    for _ in 0..ink.rng.log_range(1, 48) {
+    for _ in 0..ink.rng.log_range(1, 36) {
         end += text[end..].find('\n').map_or(text.len() - end, |at| at + 1);
     }
     let old = text[start..end].to_string();

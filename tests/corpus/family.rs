@@ -159,6 +159,7 @@ fn open<'a>(ink: Ink<'a>, files: &'a mut Vec<String>, log: Log, sink: &'a mut Si
         compacted: 0,
         echo: None,
         inline: String::new(),
+        ran: Vec::new(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::cjk::Script;
 use super::json;
-use super::names::{Ident, Names, capital, coin};
+use super::names::{Ident, Names, capital};
 use super::phrases;
 use super::rng::Rng;
 use super::topics::PACKAGES;
@@ -13,9 +13,21 @@ pub struct Story {
     pub title: String,
     /// Positions of the files the session works on.
     pub focus: Vec<usize>,
-    pub idents: Vec<Ident>,
+    /// Positions of identifiers that come up more often than elsewhere.
+    pub idents: Vec<usize>,
+    /// Positions of words that come up more often than elsewhere.
+    pub words: Vec<usize>,
     pub error: String,
     pub script: Option<Script>,
+}
+
+/// A text that is the same wherever the project shows it: a skill, a web page, instructions.
+pub fn standing(names: &Names, key: &str, longest: usize) -> String {
+    let seed = key.bytes().fold(7, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
+    let mut ink = Ink::new(Rng::new(&[seed]), names, None);
+    let (mut text, length) = (String::new(), ink.rng.log_range(longest / 14, longest));
+    ink.markdown(&mut text, length);
+    text
 }
 
 /// A writer of text with the vocabulary of one project and one session.
@@ -23,18 +35,27 @@ pub struct Ink<'a> {
     pub rng: Rng,
     pub names: &'a Names,
     pub story: Story,
+    /// Positions of the identifiers last used: code and prose name the same thing several times.
+    recent: [usize; 4],
 }
 
 impl<'a> Ink<'a> {
     pub fn new(mut rng: Rng, names: &'a Names, script: Option<Script>) -> Self {
-        let focus = (0..rng.range(2, 8)).map(|_| rng.below(names.paths.len())).collect();
-        let mut idents: Vec<Ident> = (0..6).map(|_| rng.zipf(&names.idents).clone()).collect();
-        idents.extend((0..rng.range(2, 12)).map(|_| names.ident(&mut rng)));
-        let story = Story { title: String::new(), focus, idents, error: String::new(), script };
-        let mut ink = Ink { rng, names, story };
+        let focus = (0..rng.range(5, 20)).map(|_| rng.zipf_at(names.paths.len())).collect();
+        let (idents, words) = (Vec::new(), Vec::new());
+        let story = Story { title: String::new(), focus, idents, words, error: String::new(), script };
+        let mut ink = Ink { rng, names, story, recent: [0; 4] };
+        ink.new_words();
         ink.story.error = ink.text(phrases::ERRORS);
         ink.story.title = ink.text_in(phrases::TITLES, |script, rng| script.title(rng));
         ink
+    }
+
+    /// Chooses the words and identifiers that a session or a file is about.
+    pub fn new_words(&mut self) {
+        let (rng, names) = (&mut self.rng, self.names);
+        self.story.idents = (0..rng.range(12, 40)).map(|_| rng.below(names.idents.len())).collect();
+        self.story.words = (0..rng.log_range(50, 200)).map(|_| names.uncommon(rng)).collect();
     }
 
     /// One template of the list, filled.
@@ -66,7 +87,7 @@ impl<'a> Ink<'a> {
 
     fn slot(&mut self, out: &mut String, slot: u8) {
         match slot {
-            b'w' | b'l' | b's' | b'S' | b't' | b'o' | b'a' | b'r' => self.word_slot(out, slot),
+            b'w' | b'l' | b's' | b'S' | b't' | b'o' | b'a' | b'r' | b'u' | b'm' => self.word_slot(out, slot),
             b'v' | b'z' | b'g' | b'y' => self.verb_slot(out, slot),
             b'i' | b'c' | b'P' | b'k' | b'K' => self.ident_slot(out, slot),
             b'n' | b'N' | b'd' | b'h' | b'H' | b'T' | b'D' | b'V' => self.number_slot(out, slot),
@@ -81,11 +102,14 @@ impl<'a> Ink<'a> {
 
     fn word_slot(&mut self, out: &mut String, slot: u8) {
         match slot {
-            b'w' => out.push_str(self.rng.zipf_str(&self.names.words)),
+            b'w' => out.push_str(self.word(0.55)),
+            b'o' | b't' if self.rng.chance(0.5) => out.push_str(self.word(1.0)),
             b't' => out.push_str(self.rng.zipf_str(&self.names.topic_words)),
             b'o' => out.push_str(self.rng.zipf_str(&self.names.nouns)),
+            b'u' => out.push_str(self.rng.zipf_str(phrases::ARTICLES)),
+            b'm' => out.push_str(self.rng.zipf_str(phrases::LINKS)),
             b'a' => out.push_str(self.rng.zipf_str(&self.names.adjectives)),
-            b'r' => out.push_str(&coin(&mut self.rng, 2)),
+            b'r' => out.push_str(self.rng.zipf_str(&self.names.people)),
             b'l' => self.loose(out, 3, 8),
             b's' => self.clause(out),
             _ => self.sentence(out),
@@ -98,7 +122,17 @@ impl<'a> Ink<'a> {
             if at > 0 {
                 out.push(' ');
             }
-            out.push_str(self.rng.zipf_str(&self.names.words));
+            out.push_str(self.word(0.55));
+        }
+    }
+
+    /// A word of the project; as often as `own` says one of the session.
+    fn word(&mut self, own: f64) -> &'a str {
+        let names = self.names;
+        if self.rng.chance(own) {
+            &names.words[*self.rng.zipf(&self.story.words)]
+        } else {
+            self.rng.zipf_str(&names.words)
         }
     }
 
@@ -121,7 +155,8 @@ impl<'a> Ink<'a> {
     }
 
     fn verb_slot(&mut self, out: &mut String, slot: u8) {
-        let verb = *self.rng.zipf(&self.names.verbs);
+        let flat = self.rng.chance(0.5);
+        let verb = *if flat { self.rng.pick(&self.names.verbs) } else { self.rng.zipf(&self.names.verbs) };
         let stem = verb.strip_suffix('e').unwrap_or(verb);
         let (y_stem, ends_in_y) = (verb.strip_suffix('y').unwrap_or(verb), verb.ends_with('y'));
         let hiss = verb.ends_with('s') || verb.ends_with("ch") || verb.ends_with('x');
@@ -136,9 +171,17 @@ impl<'a> Ink<'a> {
         };
     }
 
-    /// An identifier: often one of the session, else one of the project.
-    pub fn ident(&mut self) -> &Ident {
-        if self.rng.chance(0.35) { self.rng.zipf(&self.story.idents) } else { self.rng.zipf(&self.names.idents) }
+    /// An identifier: one of the last few, else one of the session, else one of the project.
+    pub fn ident(&mut self) -> &'a Ident {
+        let names = self.names;
+        if self.rng.chance(0.58) {
+            return &names.idents[*self.rng.pick(&self.recent)];
+        }
+        let own = self.rng.chance(0.7);
+        let at = if own { *self.rng.zipf(&self.story.idents) } else { self.rng.zipf_at(names.idents.len()) };
+        self.recent.rotate_right(1);
+        self.recent[0] = at;
+        &names.idents[at]
     }
 
     fn ident_slot(&mut self, out: &mut String, slot: u8) {
@@ -156,11 +199,14 @@ impl<'a> Ink<'a> {
         let rng = &mut self.rng;
         let _ = match slot {
             b'n' => write!(out, "{}", rng.log_range(1, 400)),
+            b'N' if rng.chance(0.9) => write!(out, "{}", rng.pick(&self.names.numbers)),
             b'N' => write!(out, "{}", rng.log_range(100, 9_000_000)),
-            b'd' => write!(out, "{}.{:02}", rng.log_range(1, 90), rng.below(100)),
-            b'T' => write!(out, "{:02}:{:02}:{:02}", rng.below(24), rng.below(60), rng.below(60)),
+            b'd' if rng.chance(0.6) => write!(out, "{}", rng.log_range(1, 90)),
+            b'd' => write!(out, "{}.{}", rng.log_range(1, 90), rng.below(10)),
+            b'T' => write!(out, "{:02}:{:02}", rng.below(24), rng.below(60)),
             b'D' => write!(out, "2026-{:02}-{:02}", rng.range(1, 9), rng.range(1, 29)),
-            b'V' => write!(out, "{}.{}.{}", rng.log_range(1, 9), rng.below(30), rng.below(20)),
+            b'V' => write!(out, "{}.{}", rng.log_range(1, 9), rng.below(30)),
+            b'h' if rng.chance(0.85) => write!(out, "{}", &rng.zipf(&self.names.hashes)[..8]),
             b'h' => Ok(json::hex(rng, 8, out)),
             _ => Ok(json::hex(rng, 40, out)),
         };
@@ -169,7 +215,7 @@ impl<'a> Ink<'a> {
     fn path_slot(&mut self, out: &mut String, slot: u8) {
         let focus = *self.rng.zipf(&self.story.focus);
         let any = self.rng.below(self.names.paths.len());
-        let path = &self.names.paths[if slot == b'j' || self.rng.chance(0.5) { focus } else { any }];
+        let path = &self.names.paths[if slot == b'j' || self.rng.chance(0.8) { focus } else { any }];
         match slot {
             b'F' => out.push_str(&self.names.absolute(path)),
             b'b' => out.push_str(path.rsplit('/').next().unwrap_or(path)),
@@ -213,7 +259,7 @@ impl<'a> Ink<'a> {
                 out.push('\n');
             }
             out.push_str("- ");
-            if self.rng.chance(0.5) {
+            if self.rng.chance(0.25) {
                 self.fill(out, "**`%f`**: ");
             }
             self.sentence(out);

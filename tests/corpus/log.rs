@@ -249,7 +249,7 @@ impl Log {
 
     /// Remembers where the message of the line just written stands.
     fn note(&mut self, user: bool, line: usize, uuid: &str) {
-        if self.agent.is_none() || self.notes.len() >= 80 {
+        if self.agent.is_none() || self.notes.len() >= 100 {
             return;
         }
         let text = &self.out[line..];

@@ -1,5 +1,6 @@
 //! Tool calls that search, plan and ask: Grep, Glob, TodoWrite, tasks, the web, MCP.
 
+use super::ink::standing;
 use super::json::{self, object};
 use super::phrases;
 use super::session::{Call, Session, text_blocks};
@@ -8,7 +9,7 @@ impl Session<'_> {
     /// The rarer tools.
     pub fn other_call(&mut self) -> Call {
         let old = self.log.era.inline();
-        match self.ink.rng.weighted(&[35, 29, 24, 13, 16, 10, 6, 4, 4]) {
+        match self.ink.rng.weighted(&[37, 29, 24, 13, 16, 10, 12, 4, 12]) {
             0 => self.todo(),
             1 => self.glob(),
             2 if !old => self.task_list(),
@@ -28,7 +29,7 @@ impl Session<'_> {
         let root = names.root.clone();
         let content = self.ink.rng.chance(0.6);
         let count = self.ink.rng.log_range(1, 60);
-        let lines: Vec<String> = (0..count).map(|_| self.found_line(content)).collect();
+        let lines = self.found_lines(content, count);
         let text = lines.join("\n");
         let mode = if content { "content" } else { "files_with_matches" };
         let input = object(|o| o.str("pattern", &pattern).str("path", &root).str("output_mode", mode).end());
@@ -44,18 +45,25 @@ impl Session<'_> {
         Call::new("Grep", input, &shown, record)
     }
 
-    /// A line of a project file, as grep prints it, or only the path.
-    fn found_line(&mut self, content: bool) -> String {
-        let at = self.ink.rng.below(self.files.len());
-        let path = &self.ink.names.paths[at];
-        if !content {
-            return path.clone();
+    /// Lines of project files, as grep prints them, or only the paths.
+    fn found_lines(&mut self, content: bool, count: usize) -> Vec<String> {
+        let mut found = Vec::with_capacity(count);
+        while found.len() < count {
+            let at = self.ink.rng.below(self.files.len());
+            let (path, text) = (&self.ink.names.paths[at], &self.files[at]);
+            if !content {
+                found.push(path.clone());
+                continue;
+            }
+            // Some lines of one file, one after the other.
+            let first = text.floor_char_boundary(self.ink.rng.below(text.len()));
+            let number = first / 31 + 1;
+            let lines = text[first..].lines().enumerate().skip(1).step_by(self.ink.rng.range(1, 9));
+            let lines = lines.take(self.ink.rng.log_range(1, 12)).filter(|(_, line)| !line.trim().is_empty());
+            found.extend(lines.map(|(at, line)| format!("{path}:{}:{line}", number + at)));
         }
-        let text = &self.files[at];
-        let from = text.floor_char_boundary(self.ink.rng.below(text.len()));
-        let start = text[..from].rfind('\n').map_or(0, |newline| newline + 1);
-        let line = text[start..].lines().next().unwrap_or("");
-        format!("{path}:{}:{line}", start / 31 + 1)
+        found.truncate(count);
+        found
     }
 
     fn glob(&mut self) -> Call {
@@ -116,10 +124,10 @@ impl Session<'_> {
     }
 
     fn web_fetch(&mut self) -> Call {
-        let url = self.ink.text(&["https://%r.example/%k/%k", "https://docs.%x.example/en/%k.html"]);
-        let mut text = String::new();
-        let length = self.ink.rng.log_range(600, 5000);
-        self.ink.markdown(&mut text, length);
+        let url =
+            self.ink.text(&["https://%r.example/%k/%k", "https://docs.%x.example/en/%k.html", "https://%r.example"]);
+        // Some pages are read again and again.
+        let text = standing(self.ink.names, &url, 14_000);
         let prompt = self.ink.text(&["What does it say about %t %o? %S"]);
         let input = object(|o| o.str("url", &url).str("prompt", &prompt).end());
         let record = object(|o| {
@@ -132,7 +140,7 @@ impl Session<'_> {
         let name = self.ink.text(&["mcp__%x__%i", "mcp__tracker__get_issue", "mcp__browser__snapshot"]);
         let mut text = String::from("{\"items\":[");
         for _ in 0..self.ink.rng.log_range(2, 40) {
-            self.ink.fill(&mut text, "{\"id\":\"%h\",\"%c\":\"%l\",\"%i\":%N},");
+            self.ink.fill(&mut text, "{\"id\":\"%k-%n\",\"%c\":\"%l\",\"%i\":%N},");
         }
         text.push_str("{}]}");
         let input = object(|o| o.str("query", &self.ink.story.title).num("limit", 40).end());
@@ -163,9 +171,18 @@ impl Session<'_> {
     }
 
     fn skill(&mut self) -> Call {
-        let name = self.ink.text(&["%t-review", "release-notes", "code-changes"]);
+        let name = self.ink.rng.pick(&self.ink.names.skills).clone();
         let input = object(|o| o.str("skill", &name).end());
         let record = object(|o| o.bool("success", true).str("commandName", &name).end());
         Call::new("Skill", input, &format!("Launching skill: {name}"), record)
+    }
+
+    /// The text of a skill, which follows its call; the same every time.
+    pub fn skill_body(&mut self, call: &Call) {
+        let names = self.ink.names;
+        let Some(name) = names.skills.iter().find(|name| call.input.contains(name.as_str())) else { return };
+        let mut text = format!("Base directory for this skill: {}/.claude/skills/{name}\n\n", names.home);
+        text.push_str(&standing(names, name, 14_000));
+        self.log.user(&text, |o| o.bool("isMeta", true).end());
     }
 }

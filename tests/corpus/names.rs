@@ -1,5 +1,6 @@
 //! The names of one invented project: its vocabulary, identifiers and file tree.
 
+use super::json;
 use super::rng::Rng;
 use super::topics::{FOLDERS, TOPICS, Topic, USERS};
 use super::words::{ADJECTIVES, COMMON, NOUNS, VERBS};
@@ -60,8 +61,10 @@ pub struct Names {
     pub dir: String,
     pub windows: bool,
     pub hooks: bool,
-    /// Prose vocabulary, topic words and the project's own names, by Zipf rank.
+    /// Prose vocabulary by Zipf rank: common words, topic words, then the project's jargon.
     pub words: Vec<String>,
+    /// Position of the first word of the jargon.
+    jargon: usize,
     pub topic_words: Vec<&'static str>,
     pub verbs: Vec<&'static str>,
     pub nouns: Vec<&'static str>,
@@ -70,18 +73,30 @@ pub struct Names {
     /// Relative paths of the source files, with `/`.
     pub paths: Vec<String>,
     pub branches: Vec<String>,
+    /// People who review and report.
+    pub people: Vec<String>,
+    /// Commits and other ids that come up again and again.
+    pub hashes: Vec<String>,
+    /// Ports, sizes, issue numbers.
+    pub numbers: Vec<usize>,
+    /// Names of skills.
+    pub skills: Vec<String>,
 }
 
 impl Names {
     pub fn new(rng: &mut Rng, number: usize) -> Self {
         let topic = &TOPICS[(number + rng.below(3)) % TOPICS.len()];
-        let code = Code::ALL[rng.weighted(&[30, 40, 20, 10])];
+        let code = Code::ALL[rng.weighted(&[30, 25, 30, 15])];
         let windows = rng.chance(0.15);
         let (home, root) = places(rng, topic, windows, number);
+        let mut words = vocabulary(rng, topic);
+        let jargon = words.len();
+        words.extend((0..rng.log_range(1000, 3600)).map(|_| short_coin(rng)));
         let mut names = Names {
             dir: encode(&root),
             hooks: number % 2 == 0,
-            words: vocabulary(rng, topic),
+            words,
+            jargon,
             topic_words: topic.words.split(' ').collect(),
             verbs: shuffled(rng, VERBS),
             nouns: shuffled(rng, NOUNS),
@@ -89,33 +104,45 @@ impl Names {
             idents: Vec::new(),
             paths: Vec::new(),
             branches: Vec::new(),
+            people: (0..12).map(|_| coin(rng, 2)).collect(),
+            hashes: (0..120).map(|_| hash(rng)).collect(),
+            numbers: (0..200).map(|_| rng.log_range(100, 9_000_000)).collect(),
+            skills: Vec::new(),
             topic,
             code,
             root,
             home,
             windows,
         };
-        let count = rng.log_range(400, 3000);
+        let count = rng.log_range(700, 4000);
         names.idents = (0..count).map(|_| names.ident(rng)).collect();
         names.paths = tree(rng, &names);
         names.branches = branches(rng, &names);
+        names.skills = (0..4).map(|_| rng.pick(&names.idents).snake.replace('_', "-")).collect();
         names
     }
 
     /// A new identifier from the words of the project.
     pub fn ident(&self, rng: &mut Rng) -> Ident {
-        let mut parts: Vec<&str> = Vec::with_capacity(4);
-        if rng.chance(0.6) {
+        let count = rng.weighted(&[47, 43, 10]) + 1;
+        let mut parts: Vec<&str> = Vec::with_capacity(count);
+        if count > 1 && rng.chance(0.5) {
             parts.push(rng.zipf_str(&self.verbs));
         }
-        if rng.chance(0.3) {
-            parts.push(rng.zipf_str(&self.adjectives));
-        }
-        parts.push(if rng.chance(0.5) { rng.pick_str(&self.topic_words) } else { rng.zipf_str(&self.nouns) });
-        if parts.len() < 2 || rng.chance(0.5) {
-            parts.push(rng.zipf_str(&self.nouns));
+        while parts.len() < count {
+            parts.push(match rng.weighted(&[25, 30, 35, 10]) {
+                0 => rng.pick_str(&self.topic_words),
+                1 => rng.pick_str(&self.words[self.jargon..]),
+                2 => rng.zipf_str(&self.nouns),
+                _ => rng.zipf_str(&self.adjectives),
+            });
         }
         Ident::from_parts(&parts)
+    }
+
+    /// A word that is not among the most frequent ones.
+    pub fn uncommon(&self, rng: &mut Rng) -> usize {
+        rng.range(150, self.words.len())
     }
 
     /// A relative path as an absolute one of the project's platform.
@@ -163,7 +190,7 @@ fn shuffled(rng: &mut Rng, list: &'static str) -> Vec<&'static str> {
     words
 }
 
-/// The common words with topic words pulled forward and coined names in the tail.
+/// The common words with topic words pulled forward.
 fn vocabulary(rng: &mut Rng, topic: &Topic) -> Vec<String> {
     let mut words: Vec<String> = COMMON.split(' ').map(String::from).collect();
     for word in topic.words.split(' ') {
@@ -173,8 +200,13 @@ fn vocabulary(rng: &mut Rng, topic: &Topic) -> Vec<String> {
     for at in (200..words.len()).rev() {
         words.swap(at, rng.range(200, at + 1));
     }
-    words.extend((0..300).map(|_| coin(rng, 2)));
     words
+}
+
+fn hash(rng: &mut Rng) -> String {
+    let mut out = String::new();
+    json::hex(rng, 40, &mut out);
+    out
 }
 
 const ONSETS: &[&str] =
@@ -187,9 +219,16 @@ pub fn coin(rng: &mut Rng, syllables: usize) -> String {
     (0..syllables + rng.below(2)).map(|_| [*rng.pick(ONSETS), *rng.pick(RHYMES)].concat()).collect()
 }
 
+/// Like `coin`, but as short as the words in identifiers are.
+fn short_coin(rng: &mut Rng) -> String {
+    let syllables = 1 + rng.below(2);
+    coin(rng, syllables)
+}
+
 fn tree(rng: &mut Rng, names: &Names) -> Vec<String> {
-    let count = rng.log_range(14, 60);
-    let mut paths: Vec<String> = (0..count).map(|_| file_path(rng, names)).collect();
+    let count = rng.log_range(40, 160);
+    let folders: Vec<String> = (0..count / 6).map(|_| folder(rng, names)).collect();
+    let mut paths: Vec<String> = (0..count).map(|_| file_path(rng, names, &folders)).collect();
     paths.sort();
     paths.dedup();
     // The order is the popularity, not the alphabet.
@@ -199,7 +238,17 @@ fn tree(rng: &mut Rng, names: &Names) -> Vec<String> {
     paths
 }
 
-fn file_path(rng: &mut Rng, names: &Names) -> String {
+fn folder(rng: &mut Rng, names: &Names) -> String {
+    let top = *rng.zipf(&["src", "lib", "app", "internal", "packages", "web"]);
+    let part = if rng.chance(0.5) { rng.zipf_str(FOLDERS) } else { rng.pick_str(&names.words[names.jargon..]) };
+    match rng.below(3) {
+        0 => format!("{top}/{part}/{}", rng.pick(&names.topic_words)),
+        1 => format!("{part}/{}", rng.pick(&names.topic_words)),
+        _ => format!("{top}/{part}"),
+    }
+}
+
+fn file_path(rng: &mut Rng, names: &Names, folders: &[String]) -> String {
     let ident = names.ident(rng);
     let stem = match names.code {
         Code::TypeScript if rng.chance(0.5) => ident.pascal,
@@ -208,9 +257,9 @@ fn file_path(rng: &mut Rng, names: &Names) -> String {
     };
     match rng.below(10) {
         0 => format!("docs/{}.md", stem.to_lowercase()),
-        1 | 2 => format!("tests/{stem}_test.{}", names.code.extension()),
-        3 => format!("src/{}/{}/{stem}.{}", rng.zipf(FOLDERS), rng.pick(&names.topic_words), names.code.extension()),
-        _ => format!("src/{}/{stem}.{}", rng.zipf(FOLDERS), names.code.extension()),
+        1 => format!("config/{}.yml", stem.to_lowercase()),
+        2 | 3 => format!("tests/{stem}_test.{}", names.code.extension()),
+        _ => format!("{}/{stem}.{}", rng.zipf(folders), names.code.extension()),
     }
 }
 

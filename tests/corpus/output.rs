@@ -60,9 +60,9 @@ pub const COMMON: &[Shell] = &[
         "List files",
         "total %N\n",
         &[
-            "-rw-r--r--  1 dev staff %N %D %T %b\n",
-            "drwxr-xr-x %n dev staff %n %D %T %k\n",
-            "-rw-r--r--  1 dev staff %N %D %T %i.json\n",
+            "-rw-r--r--  1 dev staff %N %T %b\n",
+            "drwxr-xr-x %n dev staff %n %T %k\n",
+            "-rw-r--r--  1 dev staff %N %T %i.json\n",
         ],
         "",
     ),
@@ -85,10 +85,10 @@ pub const COMMON: &[Shell] = &[
         "Read service logs",
         "",
         &[
-            "%t-1  | %DT%T.%nZ INFO %i %s id=%h took=%dms\n",
-            "%t-1  | %DT%T.%nZ WARN %i: %s\n",
-            "%t-1  | %DT%T.%nZ DEBUG GET /%k/%N 200 %dms\n",
-            "%t-1  | %DT%T.%nZ ERROR %e\n",
+            "%t-1  | %T INFO %i %s id=%k took=%dms\n",
+            "%t-1  | %T WARN %i: %s\n",
+            "%t-1  | %T DEBUG GET /%k/%N 200 %dms\n",
+            "%t-1  | %T ERROR %e\n",
         ],
         "",
     ),
@@ -97,7 +97,7 @@ pub const COMMON: &[Shell] = &[
         "Call the endpoint",
         "{\n  \"%c\": [\n",
         &[
-            "    { \"id\": \"%h\", \"%c\": %N, \"%c\": \"%k\" },\n",
+            "    { \"id\": \"%k-%n\", \"%c\": %N, \"%c\": \"%k\" },\n",
             "    { \"id\": \"%h\", \"%c\": \"%l\", \"%c\": %d },\n",
         ],
         "  ],\n  \"total\": %n\n}",
@@ -106,7 +106,7 @@ pub const COMMON: &[Shell] = &[
         "psql -c 'select * from %i order by %i limit %n'",
         "Query the table",
         "   id   |   %i   |  %i  | created\n--------+--------+--------+---------\n",
-        &[" %N | %k | %d | %D %T\n", " %N | %w %w | %d | %D %T\n"],
+        &[" %N | %k | %d | %D\n", " %N | %w %w | %d | %D\n"],
         "(%n rows)",
     ),
     shell(
@@ -114,10 +114,10 @@ pub const COMMON: &[Shell] = &[
         "Read the log",
         "",
         &[
-            "[%D %T] %P.%c - %s (%dms)\n",
-            "[%D %T] %P.%c - retry %n of %n: %e\n",
-            "[%D %T] job %h finished, %N %t %y\n",
-            "\u{1b}[33m[%D %T] warn\u{1b}[39m %s\n",
+            "[%T] %P.%c - %s (%dms)\n",
+            "[%T] %P.%c - retry %n of %n: %e\n",
+            "[%T] job %h finished, %N %t %y\n",
+            "\u{1b}[33m[%T] warn\u{1b}[39m %s\n",
         ],
         "",
     ),
@@ -301,6 +301,21 @@ pub fn print(ink: &mut Ink, shell: &Shell, length: usize) -> String {
         ink.fill(&mut out, template);
     }
     ink.fill(&mut out, shell.tail);
+    out.truncate(out.trim_end().len());
+    out
+}
+
+/// The output of a command that is run again: most lines are the same.
+pub fn print_again(ink: &mut Ink, shell: &Shell, before: &str) -> String {
+    let mut out = String::with_capacity(before.len() + 256);
+    for line in before.split_inclusive('\n') {
+        if !shell.lines.is_empty() && ink.rng.chance(0.1) {
+            let template = *ink.rng.zipf(shell.lines);
+            ink.fill(&mut out, template);
+        } else {
+            out.push_str(line);
+        }
+    }
     out.truncate(out.trim_end().len());
     out
 }

@@ -47,19 +47,27 @@ pub const ERRORS: &[&str] = &[
     "invalid %o: %K must not be %a",
 ];
 
+/// What goes before a noun, by frequency.
+pub const ARTICLES: &[&str] =
+    &["the", "a", "this", "each", "your", "that", "its", "any", "every", "one", "another", "our"];
+
+/// What links a noun and what is said of it, by frequency.
+pub const LINKS: &[&str] =
+    &["is", "was", "gets", "stays", "becomes", "isn't", "seems", "remains", "should be", "has been"];
+
 pub const CLAUSES: &[&str] = &[
-    "the %a %o %z the %o",
-    "%c %z before the %t is %y",
-    "we %v the %t %o",
+    "%u %a %o %z %u %o",
+    "%c %z before %u %t %m %y",
+    "we %v %u %t %o",
     "%i is never %y",
-    "the %o of the %t is %a",
-    "%P still %z the %a %o",
+    "%u %o of %u %t %m %a",
+    "%P still %z %u %a %o",
     "there is no %o for %t",
     "nobody %z %c",
-    "the %t %o and the %o are both %y",
-    "%w %w the %w %o",
-    "the %x %o is %a",
-    "it only %z when %i is %a",
+    "%u %t %o and %u %o are both %y",
+    "%w %w %u %w %o",
+    "%u %x %o %m %a",
+    "it only %z when %i %m %a",
 ];
 
 pub const SENTENCES: &[&str] = &[
@@ -68,27 +76,27 @@ pub const SENTENCES: &[&str] = &[
     "%s, so %s.",
     "when %s, %s.",
     "The problem is that %s.",
-    "I will %v the %a %o first.",
+    "I will %v %u %a %o first.",
     "Now %v `%i` in `%f`.",
-    "`%c` %z the %t %o, but %s.",
+    "`%c` %z %u %t %o, but %s.",
     "%w %l, and %l.",
     "If %s, then %s.",
     "This means that %s and that %l.",
     "Note that %s.",
     "The test for `%P` fails: %s.",
-    "See `%f` for the %a %t.",
-    "We need to %v the %o before %g the %a %o.",
-    "Both `%i` and `%i` %v the %o.",
+    "See `%f` for %u %a %t.",
+    "We need to %v %u %o before %g %u %a %o.",
+    "Both `%i` and `%i` %v %u %o.",
     "After %g %n %t %os, %s.",
     "%l: %s.",
     "The %o in `%f` was %y in version %V.",
     "It takes %d seconds to %v %n %os.",
-    "Only the %a %t is %y here.",
-    "Let me %v the %o of `%c`.",
-    "The %w %w of the %t %w %l.",
+    "Only %u %a %t %m %y here.",
+    "Let me %v %u %o of `%c`.",
+    "The %w %w of %u %t %w %l.",
     "Otherwise %s.",
     "%l (%s).",
-    "There are %n %os that %v the %t.",
+    "There are %n %os that %v %u %t.",
     "Use `%c` instead of `%c`.",
     "`%K` decides whether %s.",
     "As %r noted on %D, %s.",
@@ -96,17 +104,17 @@ pub const SENTENCES: &[&str] = &[
 ];
 
 pub const PROMPTS: &[&str] = &[
-    "please %v the %t %o in %f",
+    "please %v the %t %o in %f. %S",
     "why does %c %v the %a %o? %S",
     "I get this: %e",
     "%S can you %v it?",
-    "add a test for %c",
+    "add a test for %c. %S",
     "%q. %S %S",
     "now %v the %o as well",
     "the %t %o is still %a, %s",
-    "run the tests again",
+    "run the tests again, %s",
     "look at %j and tell me %s",
-    "rename %c to %c everywhere",
+    "rename %c to %c everywhere. %S",
     "%S %S %S",
     "ok, go on",
     "commit this with a good message",
@@ -134,13 +142,14 @@ pub const ASIDES: &[&str] = &[
 ];
 
 pub const LEADS: &[&str] = &[
-    "Let me look at `%f` first.",
-    "Now I'll %v the %o.",
+    "Let me look at `%f` first. %S",
+    "Now I'll %v the %o. %S",
     "I'll check how `%c` %z the %o.",
     "The %o is clear now. %S",
     "Good, %s. %S",
     "Let me run the tests.",
     "%S",
+    "%S %S",
     "%S %S",
     "Next, the %t %o.",
     "That failed: %e. %S",

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// Raised when the output for the same parameters changes.
-const VERSION: usize = 1;
+const VERSION: usize = 2;
 
 /// The file that says what a directory was made with; the live sessions follow on its other lines.
 pub const MARKER: &str = ".corpus";

@@ -70,10 +70,15 @@ impl Rng {
 
     /// An item whose frequency falls with its position.
     pub fn zipf<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.zipf_at(items.len())]
+    }
+
+    /// A position below `n` that is the less frequent the larger it is.
+    pub fn zipf_at(&mut self, n: usize) -> usize {
         let bits = self.next();
         let rank = RANK[bits as usize & ((1 << RANK_BITS) - 1)] as usize;
-        let stride = items.len().div_ceil(RANKS);
-        &items[(rank * stride + (bits >> 40) as usize % stride) % items.len()]
+        let stride = n.div_ceil(RANKS);
+        (rank * stride + (bits >> 40) as usize % stride) % n
     }
 
     /// Like `pick`, for lists of words.

@@ -1,5 +1,6 @@
 //! What is written while tools run: progress lines in early 2.1, attachments in late 2.1.
 
+use super::ink::standing;
 use super::json::{self, Obj, object};
 use super::phrases;
 use super::session::{Call, Echo, Session};
@@ -26,6 +27,9 @@ impl Session<'_> {
 
     /// Lines after a result.
     pub fn after_result(&mut self, call: &Call, id: &str) {
+        if call.name == "Skill" {
+            self.skill_body(call);
+        }
         if self.ink.names.hooks && self.log.era.progress && self.ink.rng.chance(0.75) {
             self.hook_progress("PostToolUse", &call.name, id);
         }
@@ -74,7 +78,7 @@ impl Session<'_> {
 
     /// The messages of a subagent, nested in progress lines of the parent.
     fn repeat(&mut self, echo: &Echo, id: &str) {
-        for (at, note) in echo.notes.iter().enumerate().take(60) {
+        for (at, note) in echo.notes.iter().enumerate() {
             let message = object(|m| {
                 m.str("type", if note.user { "user" } else { "assistant" })
                     .raw("message", &echo.text[note.message.clone()]);
@@ -90,7 +94,7 @@ impl Session<'_> {
 
     /// One of the many attachments of late versions.
     fn attachment(&mut self, tool: &str, id: &str) {
-        let fill = match self.ink.rng.weighted(&[80, 49, 20, 16, 12, 9, 36, 10]) {
+        let fill = match self.ink.rng.weighted(&[80, 49, 20, 16, 12, 9, 3, 10]) {
             0 => self.hook_success(tool, id),
             1 => object(|a| {
                 a.str("type", "total_tokens_reminder")
@@ -120,6 +124,7 @@ impl Session<'_> {
             "formatted %n files in %dms\n%f\n%f\n",
             "%S\n%f:%n: %s\n%f:%n: %s\n%S\n%f:%n: %s\n",
         ]);
+        let out = if self.ink.rng.chance(0.2) { standing(self.ink.names, tool, 3_000) } else { out };
         object(|a| {
             a.str("type", "hook_success").str("hookName", &format!("PostToolUse:{tool}")).str("toolUseID", id);
             a.str("hookEvent", "PostToolUse")

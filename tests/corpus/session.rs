@@ -5,7 +5,7 @@ use super::ink::Ink;
 use super::json::{self, Obj};
 use super::log::{Log, Note};
 use super::names::capital;
-use super::output;
+use super::output::{self, Shell};
 use super::phrases;
 use super::sink::Sink;
 
@@ -31,6 +31,17 @@ pub struct Session<'a> {
     pub echo: Option<Echo>,
     /// Lines of a subagent to put after the call that started it.
     pub inline: String,
+    /// Commands that may be run again.
+    pub ran: Vec<Ran>,
+}
+
+/// A command and what it printed.
+#[derive(Clone)]
+pub struct Ran {
+    pub shell: &'static Shell,
+    pub command: String,
+    pub purpose: String,
+    pub output: String,
 }
 
 /// What a subagent wrote, for the progress lines of its parent.
@@ -84,7 +95,7 @@ impl Session<'_> {
     /// One prompt and the work that follows it.
     pub fn turn(&mut self) {
         self.prompt();
-        for _ in 0..self.ink.rng.log_range(2, 50) {
+        for _ in 0..self.ink.rng.log_range(2, 36) {
             self.step();
             if self.size() >= self.target {
                 break;
@@ -137,8 +148,8 @@ impl Session<'_> {
         };
         let ask = self.ink.text_in(phrases::PROMPTS, |script, rng| script.sentence(rng) + &script.sentence(rng));
         text.push_str(&ask);
-        if self.ink.rng.chance(0.3) {
-            let length = self.ink.rng.log_range(200, if self.target > 900_000 { 60_000 } else { 8_000 });
+        if self.ink.rng.chance(0.22) {
+            let length = self.ink.rng.log_range(200, if self.target > 900_000 { 40_000 } else { 6_000 });
             text.push_str("\n\n");
             text.push_str(&output::paste(&mut self.ink, length));
         }
@@ -199,8 +210,8 @@ impl Session<'_> {
         let mut thought = String::new();
         if !self.ink.rng.chance(self.log.era.blank_thoughts) {
             thought = self.ink.text_in(phrases::THOUGHTS, |script, rng| script.sentence(rng));
-            if self.ink.rng.chance(0.3) {
-                let length = self.ink.rng.log_range(200, 2600);
+            if self.ink.rng.chance(0.17) {
+                let length = self.ink.rng.log_range(200, 6000);
                 thought.push_str("\n\n");
                 self.ink.paragraph(&mut thought, length);
             }
@@ -227,7 +238,7 @@ impl Session<'_> {
     fn final_reply(&mut self) {
         self.log.new_message();
         let mut text = String::new();
-        let length = self.ink.rng.log_range(150, 6_500);
+        let length = self.ink.rng.log_range(100, 4_600);
         self.ink.markdown(&mut text, length);
         self.say(text, "\"end_turn\"");
     }
@@ -236,7 +247,7 @@ impl Session<'_> {
     pub fn report(&mut self) -> String {
         let mut text = capital(&self.ink.story.title);
         text.push_str("\n\n");
-        let length = self.ink.rng.log_range(600, 7_000);
+        let length = self.ink.rng.log_range(1_200, 16_000);
         self.ink.markdown(&mut text, length);
         text
     }

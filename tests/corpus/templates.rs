@@ -70,3 +70,10 @@ pub const INSERTS: [&[&str]; 4] = [
         "\t%c := %c.%P(ctx)\n",
     ],
 ];
+
+/// Settings of a project, in YAML.
+pub const YAML: &[&str] = &[
+    "%k:\n  %i: %n\n  %i: \"%k\"\n  enabled: true\n\n",
+    "# %S\n%k:\n  - name: %w %w\n    run: %k --%k\n  - uses: %x/%k@v%n\n\n",
+    "%k:\n  image: %x:%V\n  environment:\n    %K: \"%N\"\n    %K: %k\n  depends_on: [%k]\n\n",
+];

@@ -5,17 +5,17 @@ use super::facts::Place;
 use super::json::{self, Obj, object};
 use super::output::{self, Shell};
 use super::phrases::REMINDERS;
-use super::session::{Call, Session};
+use super::session::{Call, Ran, Session};
 use std::fmt::Write;
 
 /// Lengths of command output, measured.
 const OUTPUT: &[(f64, f64)] =
-    &[(0.0, 20.0), (0.4, 250.0), (0.6, 700.0), (0.8, 2000.0), (0.93, 5500.0), (0.985, 22_000.0), (1.0, 29_000.0)];
+    &[(0.0, 10.0), (0.5, 250.0), (0.75, 1100.0), (0.9, 2600.0), (0.98, 9000.0), (1.0, 29_000.0)];
 
 impl Session<'_> {
     /// The next call, in the proportions of the measured sample.
     pub fn call(&mut self) -> Call {
-        match self.ink.rng.weighted(&[400, 226, 138, 54, 52, 125]) {
+        match self.ink.rng.weighted(&[390, 220, 175, 56, 32, 125]) {
             0 => self.bash(),
             1 => self.read(),
             2 if self.log.era.inline() && self.ink.rng.chance(0.1) => self.multi_edit(),
@@ -27,29 +27,46 @@ impl Session<'_> {
     }
 
     fn bash(&mut self) -> Call {
-        let shell = output::choose(&mut self.ink);
-        let (mut command, mut purpose) = (String::new(), String::new());
-        self.ink.fill(&mut command, shell.command);
-        self.ink.fill(&mut purpose, shell.purpose);
-        if self.ink.rng.chance(0.25) {
-            self.ink.fill(&mut command, " && %k --%k %f | grep -v %i > /tmp/%k-%h.txt; echo \"exit $?\"");
-        }
-        if self.ink.rng.chance(0.2) {
-            command = self.scratch_script();
-        }
+        let Ran { shell, mut command, purpose, output: mut text } = self.run_command();
         if let Some(fact) = self.fact.as_ref().filter(|fact| fact.place == Place::Command) {
             command = fact.query.clone();
         }
         let input = object(|o| {
             o.str("command", &command).str("description", &purpose);
         });
-        if !self.log.era.inline() && self.log.era.agents != super::eras::Agents::Root && self.ink.rng.chance(0.03) {
+        if !self.log.era.inline() && self.log.era.agents != super::eras::Agents::Root && self.ink.rng.chance(0.024) {
             return self.spilled(shell, input);
         }
-        let length = self.ink.rng.quantile(OUTPUT);
-        let mut text = output::print(&mut self.ink, shell, length);
         self.plant(Place::Output, &mut text);
         if self.ink.rng.chance(0.09) { self.failed(input, &text) } else { shell_call(self, input, &text, &text) }
+    }
+
+    /// A new command, or one that was run before and prints nearly the same.
+    fn run_command(&mut self) -> Ran {
+        if !self.ran.is_empty() && self.ink.rng.chance(0.36) {
+            let mut again = self.ink.rng.pick(&self.ran).clone();
+            again.output = output::print_again(&mut self.ink, again.shell, &again.output);
+            return again;
+        }
+        let shell = output::choose(&mut self.ink);
+        let (mut command, mut purpose) = (String::new(), String::new());
+        self.ink.fill(&mut command, shell.command);
+        self.ink.fill(&mut purpose, shell.purpose);
+        if self.ink.rng.chance(0.35) {
+            self.ink.fill(&mut command, " && %k --%k %f | grep -v %i > /tmp/%k-%h.txt; echo \"exit $?\"");
+        }
+        if self.ink.rng.chance(0.1) {
+            command = self.scratch_script();
+        }
+        let length = self.ink.rng.quantile(OUTPUT);
+        let ran = Ran { shell, command, purpose, output: output::print(&mut self.ink, shell, length) };
+        if self.ran.len() < 8 {
+            self.ran.push(ran.clone());
+        } else {
+            let at = self.ink.rng.below(8);
+            self.ran[at] = ran.clone();
+        }
+        ran
     }
 
     /// A small program written on the spot.
@@ -99,9 +116,9 @@ impl Session<'_> {
 
     fn read_lines(&mut self, at: usize, text: &str) -> Call {
         let total = text.lines().count();
-        let whole = self.ink.rng.chance(0.5);
+        let whole = self.ink.rng.chance(0.39);
         let first = if whole { 0 } else { self.ink.rng.below(total) };
-        let count = if whole { 270 } else { self.ink.rng.log_range(12, 110) }.min(total - first);
+        let count = if whole { 2000 } else { self.ink.rng.log_range(8, 120) }.min(total - first);
         let lines: Vec<&str> = text.lines().skip(first).take(count).collect();
         let mut shown = number_lines(&lines, first, self.log.era.tabs);
         if self.ink.rng.chance(0.35) {
@@ -133,7 +150,9 @@ impl Session<'_> {
     }
 
     fn edit(&mut self) -> Call {
-        let at = self.target_file(0.9);
+        // What is edited is longer than what is read.
+        let (one, other) = (self.target_file(0.9), self.target_file(0.9));
+        let at = if self.files[one].len() > self.files[other].len() { one } else { other };
         self.track(at);
         let mut text = mem_take(self.files, at);
         let edit = code::edit(&mut self.ink, &text);
@@ -153,8 +172,8 @@ impl Session<'_> {
     }
 
     /// Early versions showed the changed lines, later ones only say so.
-    fn edit_message(&self, path: &str, edit: &Edit) -> String {
-        if self.log.era.late {
+    fn edit_message(&mut self, path: &str, edit: &Edit) -> String {
+        if self.log.era.queue && self.log.rng.chance(0.6) {
             return format!("The file {path} has been updated successfully.");
         }
         let lines: Vec<&str> = edit.new.lines().collect();
@@ -191,12 +210,16 @@ impl Session<'_> {
         self.track(at);
         let relative = &self.ink.names.paths[at];
         let path = self.ink.names.absolute(relative);
-        let size = self.ink.rng.log_range(1500, 15_000);
-        let text = code::file(&mut self.ink, relative, size);
+        let new = self.ink.rng.chance(0.65);
+        let text = if new {
+            let size = self.ink.rng.log_range(400, 8_000);
+            code::file(&mut self.ink, relative, size)
+        } else {
+            self.rewritten(at)
+        };
         let input = object(|o| {
             o.str("file_path", &path).str("content", &text);
         });
-        let new = self.ink.rng.chance(0.75);
         let record = object(|o| {
             o.str("type", if new { "create" } else { "update" }).str("filePath", &path).str("content", &text);
             o.raw("structuredPatch", "[]");
@@ -206,10 +229,29 @@ impl Session<'_> {
                 o.str("originalFile", &self.files[at])
             };
         });
-        if self.files[at].len() < text.len() {
+        let shown = if new || !self.log.rng.chance(0.4) {
+            format!("File created successfully at: {path}")
+        } else {
+            let lines: Vec<&str> = text.lines().collect();
+            let shown = number_lines(&lines, 0, self.log.era.tabs);
+            format!(
+                "The file {path} has been updated. Here's the result of running `cat -n` on a snippet of the edited file:\n{shown}"
+            )
+        };
+        if !new || self.files[at].len() < text.len() {
             self.files[at] = text;
         }
-        Call::new("Write", input, &format!("File created successfully at: {path}"), record)
+        Call::new("Write", input, &shown, record)
+    }
+
+    /// The first part of a file with some changes.
+    fn rewritten(&mut self, at: usize) -> String {
+        let mut text = cut(&self.files[at], 6_000).to_string();
+        for _ in 0..self.ink.rng.range(1, 4) {
+            let edit = code::edit(&mut self.ink, &text);
+            text.replace_range(edit.start..edit.start + edit.old.len(), &edit.new);
+        }
+        text
     }
 
     fn track(&mut self, at: usize) {
