@@ -19,6 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import calibrate
 import reader
 
 HERE = Path(__file__).resolve().parent
@@ -36,7 +37,8 @@ def main():
         bench = Bench(options, root, work)
         rows = bench.all()
         show(rows, bench.raw)
-        keep(rows, bench.raw, options)
+        real_rows = on_real(options, bench, work)
+        keep(rows + real_rows, bench.raw, options)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -47,10 +49,25 @@ def arguments():
     parser.add_argument("--floor", required=True, type=Path)
     parser.add_argument("--size", default="1G")
     parser.add_argument("--root", type=Path)
+    parser.add_argument("--real", type=Path, metavar="DIR", help="also measure real sessions (default: the shared sample)")
     parser.add_argument("--rounds", default=3, type=int)
     parser.add_argument("--queries", default=100, type=int)
     parser.add_argument("--growth", metavar="SIZE", help="also measure a seeded corpus of this size, 8G say, for the rows of growth")
     return parser.parse_args()
+
+
+def on_real(options, bench, work):
+    """Measures and shows the rows that make sense for a few dozen megabytes of real sessions, if there are any."""
+    root = options.real or (None if options.root else calibrate.unpacked(work))
+    if not root:
+        return []
+    (work / "real").mkdir()
+    real = Bench(argparse.Namespace(**vars(options) | {"root": root}), root, work / "real")
+    rows = real.sessions()
+    print()
+    show(rows, real.raw)
+    bench.raw["real"] = real.raw
+    return [one | {"name": f"real sessions: {one['name']}"} for one in rows]
 
 
 def corpus(work, size):
@@ -90,6 +107,27 @@ class Bench:
         rows += self.file()
         rows += self.growth()
         return rows
+
+    def sessions(self):
+        """The rows for real sessions: what it costs to index them, and to search them."""
+        warm(self.root)
+        runs, floors = [], []
+        for _ in range(self.options.rounds):
+            shutil.rmtree(self.index, ignore_errors=True)
+            runs.append(self.unspool("index", "--quiet", check=False))
+            floors.append(self.tantivy_alone())
+        source = tree_bytes(self.root / "projects" if (self.root / "projects").is_dir() else self.root)
+        size = tree_bytes(self.index)
+        self.raw["full"] = {"runs": runs, "floors": floors, "source_bytes": source, "index_bytes": size}
+        cpu, floor = (min(run["cpu"] for run in of) for of in (runs, floors))
+        self.no_op()
+        return [
+            row("full index: CPU / CPU of tantivy alone", cpu / floor, 1.35, 1.15),
+            row("full index: peak memory, MB", max(run["rss_mb"] for run in runs), 300, 200),
+            row("index size / source size", size / source, 0.20, 0.15),
+            # The limits are for a corpus so large that starting a process does not count.
+            *(one | {"must": None, "aim": None} for one in self.search()),
+        ]
 
     def unspool(self, *args, check=True):
         command = [self.program, "--root", self.root, "--index-dir", self.index, *args]
