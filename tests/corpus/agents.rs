@@ -29,7 +29,7 @@ struct Errand {
 
 impl Session<'_> {
     /// Hands work to a subagent and waits for its report.
-    pub fn delegate(&mut self) -> Call {
+    pub(crate) fn delegate(&mut self) -> Call {
         let mut errand = self.errand();
         self.send(&mut errand);
         let input = object(|o| {
@@ -178,7 +178,7 @@ impl Session<'_> {
     }
 
     /// Writes the file; some lack the final newline.
-    pub fn save(&mut self) {
+    pub(crate) fn save(&mut self) {
         if self.log.rng.chance(0.068) {
             self.log.out.pop();
         }
@@ -189,7 +189,7 @@ impl Session<'_> {
     }
 
     /// The agents that 2.0 started in advance, which never did anything.
-    pub fn warm_up(&mut self) {
+    pub(crate) fn warm_up(&mut self) {
         for _ in 0..self.ink.rng.range(3, 12) {
             let mut id = String::from("a");
             json::hex(&mut self.log.rng, 6, &mut id);
@@ -198,7 +198,7 @@ impl Session<'_> {
             log.damage_rate = 0.0;
             log.user("Warmup", |_| ());
             log.assistant("\"end_turn\"", |b| {
-                b.str("type", "text").str("text", "I'm ready. What shall I look for?").end()
+                b.str("type", "text").str("text", "I'm ready. What shall I look for?").end();
             });
             let path = agent_path(&self.log, &self.ink.names.dir, &id);
             self.sink.append(&path, &log.out, log.now);

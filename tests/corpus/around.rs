@@ -6,7 +6,7 @@ use super::session::Session;
 
 impl Session<'_> {
     /// The lines before the first prompt.
-    pub fn opening(&mut self) {
+    pub(crate) fn opening(&mut self) {
         if self.log.era.attachments {
             let listing = self.skill_listing();
             self.attach(&listing);
@@ -19,7 +19,7 @@ impl Session<'_> {
     /// A slash command and its output, with the caveat that goes before them.
     fn local_command(&mut self) {
         self.log.user("Caveat: the messages below come from local commands; do not answer them unless asked.", |o| {
-            o.bool("isMeta", true).end()
+            o.bool("isMeta", true).end();
         });
         let name = *self.ink.rng.pick(&["model", "clear", "context", "mcp", "compact"]);
         let command = format!(
@@ -34,7 +34,7 @@ impl Session<'_> {
     }
 
     /// Snapshot and queue lines that go with a prompt.
-    pub fn before_prompt(&mut self, text: &str) {
+    pub(crate) fn before_prompt(&mut self, text: &str) {
         self.snapshot();
         if self.log.era.queue && self.ink.rng.chance(0.5) {
             self.queue("enqueue", Some(text));
@@ -43,7 +43,7 @@ impl Session<'_> {
     }
 
     /// The late versions repeat titles and modes after each prompt.
-    pub fn after_prompt(&mut self) {
+    pub(crate) fn after_prompt(&mut self) {
         if !self.log.era.late {
             return;
         }
@@ -55,7 +55,7 @@ impl Session<'_> {
                 .str("lastPrompt", &prompt)
                 .str("leafUuid", &leaf)
                 .str("sessionId", &session)
-                .end()
+                .end();
         });
         for _ in 0..self.ink.rng.range(1, 4) {
             self.title_lines(&session, &title);
@@ -65,9 +65,9 @@ impl Session<'_> {
     fn title_lines(&mut self, session: &str, title: &str) {
         self.log.plain(|o| o.str("type", "mode").str("mode", "normal").str("sessionId", session).end());
         self.log.plain(|o| {
-            o.str("type", "permission-mode").str("permissionMode", "default").str("sessionId", session).end()
+            o.str("type", "permission-mode").str("permissionMode", "default").str("sessionId", session).end();
         });
-        if session.as_bytes()[0] % 2 == 0 {
+        if session.as_bytes()[0].is_multiple_of(2) {
             self.log.plain(|o| o.str("type", "custom-title").str("customTitle", title).str("sessionId", session).end());
             self.log.plain(|o| o.str("type", "agent-name").str("agentName", title).str("sessionId", session).end());
         } else {
@@ -79,7 +79,7 @@ impl Session<'_> {
                 .str("sessionId", session)
                 .str("bridgeSessionId", &bridge)
                 .num("lastSequenceNum", 0)
-                .end()
+                .end();
         });
     }
 
@@ -126,7 +126,7 @@ impl Session<'_> {
     }
 
     /// A prompt typed while the model works; before late 2.1 no other line holds it.
-    pub fn queued_prompt(&mut self) {
+    pub(crate) fn queued_prompt(&mut self) {
         if self.is_agent() {
             return;
         }
@@ -162,7 +162,7 @@ impl Session<'_> {
     }
 
     /// Notes at the end of a turn.
-    pub fn turn_end(&mut self) {
+    pub(crate) fn turn_end(&mut self) {
         let millis = self.ink.rng.log_range(8_000, 900_000);
         if self.ink.rng.chance(0.35) {
             self.snapshot();
@@ -207,7 +207,7 @@ impl Session<'_> {
     }
 
     /// Every megabyte or so the conversation is replaced by a summary; the history stays.
-    pub fn compact(&mut self) {
+    pub(crate) fn compact(&mut self) {
         if self.size() < (self.compacted + 1) * 2_000_000 || self.is_agent() {
             return;
         }
@@ -227,7 +227,7 @@ impl Session<'_> {
     }
 
     /// The lines at the end of a session.
-    pub fn closing(&mut self) {
+    pub(crate) fn closing(&mut self) {
         let leaf = self.log.parent.clone().unwrap_or_default();
         let title = self.ink.story.title.clone();
         if self.log.era.summaries && self.ink.rng.chance(0.3) {

@@ -4,7 +4,7 @@ use super::rng::Rng;
 
 /// The writing of a session whose user does not write English.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Script {
+pub(crate) enum Script {
     Chinese,
     Japanese,
     Korean,
@@ -201,20 +201,20 @@ const KOREAN: Lists = Lists {
 
 impl Script {
     /// The language of a session: the mix of the measured sample.
-    pub fn draw(rng: &mut Rng) -> Self {
-        [Script::Chinese, Script::Japanese, Script::Korean][rng.weighted(&[75, 5, 20])]
+    pub(crate) fn draw(rng: &mut Rng) -> Self {
+        [Self::Chinese, Self::Japanese, Self::Korean][rng.weighted(&[75, 5, 20])]
     }
 
     fn lists(self) -> &'static Lists {
         match self {
-            Script::Chinese => &CHINESE,
-            Script::Japanese => &JAPANESE,
-            Script::Korean => &KOREAN,
+            Self::Chinese => &CHINESE,
+            Self::Japanese => &JAPANESE,
+            Self::Korean => &KOREAN,
         }
     }
 
     /// Nouns joined by particles.
-    pub fn nouns(self, rng: &mut Rng, count: usize) -> String {
+    pub(crate) fn nouns(self, rng: &mut Rng, count: usize) -> String {
         let lists = self.lists();
         let mut out = String::new();
         for at in 0..count {
@@ -226,27 +226,27 @@ impl Script {
         out
     }
 
-    pub fn title(self, rng: &mut Rng) -> String {
+    pub(crate) fn title(self, rng: &mut Rng) -> String {
         let count = rng.range(2, 4);
         self.nouns(rng, count)
     }
 
-    pub fn sentence(self, rng: &mut Rng) -> String {
+    pub(crate) fn sentence(self, rng: &mut Rng) -> String {
         let lists = self.lists();
         let (start, verb, end) = (rng.pick(lists.starts), rng.zipf(lists.verbs), rng.pick(lists.ends));
         let count = rng.range(1, 4);
         let nouns = self.nouns(rng, count);
         match self {
-            Script::Chinese => format!("{start}{verb}{nouns}{end}"),
-            Script::Japanese => format!("{start}{nouns}を{verb}{end}"),
-            Script::Korean => format!("{start}{nouns}을 {verb}{end}"),
+            Self::Chinese => format!("{start}{verb}{nouns}{end}"),
+            Self::Japanese => format!("{start}{nouns}を{verb}{end}"),
+            Self::Korean => format!("{start}{nouns}을 {verb}{end}"),
         }
     }
 
     /// A string no other sentence contains: uncommon nouns in a row, without particles.
-    pub fn rare(self, rng: &mut Rng) -> String {
+    pub(crate) fn rare(self, rng: &mut Rng) -> String {
         let nouns = self.lists().nouns;
-        let gap = if self == Script::Korean { " " } else { "" };
+        let gap = if self == Self::Korean { " " } else { "" };
         (0..5).map(|_| *rng.pick(nouns)).collect::<Vec<_>>().join(gap)
     }
 }

@@ -6,7 +6,7 @@ use super::rng::Rng;
 use super::templates as t;
 
 /// Appends one function, type or test in the language of the project.
-pub fn function(ink: &mut Ink, out: &mut String) {
+pub(crate) fn function(ink: &mut Ink, out: &mut String) {
     let list = match ink.names.code {
         Code::Rust => t::RUST,
         Code::TypeScript => t::TYPESCRIPT,
@@ -18,7 +18,7 @@ pub fn function(ink: &mut Ink, out: &mut String) {
 }
 
 /// A whole file of about the given size; Markdown when the path says so.
-pub fn file(ink: &mut Ink, path: &str, size: usize) -> String {
+pub(crate) fn file(ink: &mut Ink, path: &str, size: usize) -> String {
     let mut out = String::with_capacity(size + 1024);
     if path.ends_with(".md") {
         ink.fill(&mut out, "# %w %t %o\n\n");
@@ -49,7 +49,7 @@ fn head(code: Code) -> &'static str {
 }
 
 /// The texts of a project's files, in the order of its paths.
-pub fn tree(rng: &mut Rng, names: &Names) -> Vec<String> {
+pub(crate) fn tree(rng: &mut Rng, names: &Names) -> Vec<String> {
     let mut ink = Ink::new(rng.clone(), names, None);
     let sizes: Vec<usize> = names.paths.iter().map(|_| rng.quantile(FILE_SIZES)).collect();
     let write = |(path, size): (&String, usize)| {
@@ -70,7 +70,7 @@ const FILE_SIZES: &[(f64, f64)] = &[
 ];
 
 /// A replacement of some lines of a file.
-pub struct Edit {
+pub(crate) struct Edit {
     pub old: String,
     pub new: String,
     /// The number of the first replaced line, from one.
@@ -80,7 +80,7 @@ pub struct Edit {
 }
 
 /// Chooses lines of `text` and writes their replacement; the text itself stays.
-pub fn edit(ink: &mut Ink, text: &str) -> Edit {
+pub(crate) fn edit(ink: &mut Ink, text: &str) -> Edit {
     // Edits come close to one another, here at the beginning of the file.
     let start = line_start(text, (ink.rng.unit().powi(3) * text.len() as f64) as usize);
     let mut end = start;

@@ -4,7 +4,7 @@ use super::json;
 use super::session::Session;
 
 /// The id of the session that continues this one: the same digits, turned around.
-pub fn next_session(id: &str) -> String {
+pub(crate) fn next_session(id: &str) -> String {
     let turned: String = id[24..].chars().rev().collect();
     format!("{}{turned}", &id[..24])
 }
@@ -17,7 +17,7 @@ fn chain(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The lines up to `length`, moved to another session; with a start they get new times.
-pub fn history(text: &str, length: usize, old: &str, new: &str, start: Option<i64>) -> (String, Option<String>) {
+pub(crate) fn history(text: &str, length: usize, old: &str, new: &str, start: Option<i64>) -> (String, Option<String>) {
     let mut out = String::with_capacity(length);
     let mut last = None;
     for (at, line) in chain(text).enumerate() {
@@ -52,7 +52,7 @@ fn retimed(line: &str, time: i64) -> String {
 }
 
 /// The agent that sums up a conversation: its file repeats the whole of it.
-pub fn compact(mut session: Session, text: &str) {
+pub(crate) fn compact(mut session: Session, text: &str) {
     let mut agent = String::from("acompact-");
     json::hex(&mut session.log.rng, 6, &mut agent);
     let mark = format!("\"isSidechain\":true,\"agentId\":\"{agent}\"");

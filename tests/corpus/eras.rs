@@ -4,7 +4,7 @@ use super::rng::Rng;
 
 /// Where an age keeps its subagents.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Agents {
+pub(crate) enum Agents {
     /// Sidechain lines inside the main file.
     Inline,
     /// `agent-<id>.jsonl` beside the main file.
@@ -14,7 +14,7 @@ pub enum Agents {
 }
 
 /// One age of the format.
-pub struct Era {
+pub(crate) struct Era {
     prefix: &'static str,
     builds: (usize, usize),
     /// Days since 1970 of the first session, and how many days follow.
@@ -55,7 +55,7 @@ const BASE: Era = Era {
 };
 
 /// The ages in order of time.
-pub const ERAS: &[Era] = &[
+pub(crate) const ERAS: &[Era] = &[
     Era {
         prefix: "1.0",
         builds: (17, 128),
@@ -129,7 +129,7 @@ const WEIGHTS: [u32; 8] = [8, 4, 21, 42, 8, 5, 4, 12];
 /// The age around which a project's sessions lie.
 ///
 /// Successive projects spread evenly over the ages, so that small corpora have the mix of large ones.
-pub fn centre(seed: u64, number: usize) -> usize {
+pub(crate) fn centre(seed: u64, number: usize) -> usize {
     let total: u32 = WEIGHTS.iter().sum();
     let golden = (seed % 97) as f64 * 0.37 + number as f64 * 0.618_033_988_75;
     let mut left = (golden.fract() * f64::from(total)) as u32;
@@ -147,7 +147,7 @@ pub fn centre(seed: u64, number: usize) -> usize {
 }
 
 /// The age of a session: the project's own or a neighbour.
-pub fn near(rng: &mut Rng, centre: usize) -> &'static Era {
+pub(crate) fn near(rng: &mut Rng, centre: usize) -> &'static Era {
     let at = match rng.below(6) {
         0 => centre.saturating_sub(1),
         1 => (centre + 1).min(ERAS.len() - 1),
@@ -157,18 +157,18 @@ pub fn near(rng: &mut Rng, centre: usize) -> &'static Era {
 }
 
 impl Era {
-    pub fn version(&self, rng: &mut Rng) -> String {
+    pub(crate) fn version(&self, rng: &mut Rng) -> String {
         format!("{}.{}", self.prefix, rng.range(self.builds.0, self.builds.1 + 1))
     }
 
     /// The first millisecond of a session in this age.
-    pub fn start(&self, rng: &mut Rng) -> i64 {
+    pub(crate) fn start(&self, rng: &mut Rng) -> i64 {
         let day = self.first_day + rng.below(self.days) as i64;
         day * 86_400_000 + rng.range(7 * 3_600_000, 22 * 3_600_000) as i64
     }
 
     /// True for the oldest age.
-    pub fn inline(&self) -> bool {
+    pub(crate) fn inline(&self) -> bool {
         self.agents == Agents::Inline
     }
 }

@@ -6,7 +6,7 @@ use super::words::RARE;
 
 /// Where in a session the string is put.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Place {
+pub(crate) enum Place {
     Prompt,
     Reply,
     Command,
@@ -14,7 +14,7 @@ pub enum Place {
 }
 
 /// A fact waiting for its place.
-pub struct Fact {
+pub(crate) struct Fact {
     pub class: &'static str,
     pub place: Place,
     pub query: String,
@@ -22,7 +22,7 @@ pub struct Fact {
 }
 
 /// Invents a fact; sessions in another script get one in that script.
-pub fn invent(ink: &mut Ink) -> Fact {
+pub(crate) fn invent(ink: &mut Ink) -> Fact {
     if let Some(script) = ink.story.script {
         let query = script.rare(&mut ink.rng);
         return Fact { class: "cjk", place: Place::Prompt, sentence: query.clone(), query };

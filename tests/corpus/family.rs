@@ -42,7 +42,7 @@ enum Repeat {
 }
 
 /// A project and the place its sessions are written to.
-pub struct Family<'a> {
+pub(crate) struct Family<'a> {
     pub rng: Rng,
     pub names: &'a Names,
     pub files: &'a mut Vec<String>,
@@ -53,12 +53,12 @@ pub struct Family<'a> {
 
 impl Family<'_> {
     /// The size of the next ordinary session.
-    pub fn size(&mut self) -> usize {
+    pub(crate) fn size(&mut self) -> usize {
         self.rng.quantile(SIZES)
     }
 
     /// Writes one session and what goes with it.
-    pub fn write(&mut self, era: &'static Era, size: usize) {
+    pub(crate) fn write(&mut self, era: &'static Era, size: usize) {
         let repeat = self.repeat_kind(era, size);
         let summaries = self.summaries(era);
         let mut session = self.session(era, size);
@@ -84,7 +84,7 @@ impl Family<'_> {
 
     fn repeat_kind(&mut self, era: &Era, size: usize) -> Repeat {
         let enough = self.sink.copied as f64 > COPIED * self.sink.total as f64;
-        if enough || size > 4_500_000 || size < 40_000 {
+        if enough || !(40_000..=4_500_000).contains(&size) {
             return Repeat::Never;
         }
         match era.agents {
@@ -133,7 +133,7 @@ impl Family<'_> {
         let text = json::object(|o| {
             o.str("type", "file-history-snapshot").str("messageId", &id);
             o.obj("snapshot", |s| {
-                s.str("messageId", &id).raw("trackedFileBackups", "{}").str("timestamp", &json::iso(time)).end()
+                s.str("messageId", &id).raw("trackedFileBackups", "{}").str("timestamp", &json::iso(time)).end();
             });
         });
         let text = if self.rng.chance(0.7) { text + "\n" } else { self.summaries(&super::eras::ERAS[0]) };

@@ -2,6 +2,8 @@
 //!
 //! Built and run by `scripts/corpus`; see there for the usage.
 
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that reports what it wrote")]
+
 #[path = "mod.rs"]
 mod corpus;
 

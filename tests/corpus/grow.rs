@@ -20,7 +20,7 @@ const STATE: &str = ".grow";
 const FIRST: i64 = 20_700 * 86_400_000;
 
 /// How much to append.
-pub struct Growth {
+pub(crate) struct Growth {
     pub out: PathBuf,
     pub lines: usize,
     pub files: usize,
@@ -31,13 +31,13 @@ pub struct Growth {
 }
 
 /// A word that can be searched for, and the file it is in.
-pub struct Token {
+pub(crate) struct Token {
     pub path: String,
     pub word: String,
 }
 
 /// Takes one step; the tokens are those of lines that are complete now.
-pub fn grow(growth: &Growth) -> Result<Vec<Token>> {
+pub(crate) fn grow(growth: &Growth) -> Result<Vec<Token>> {
     let state = fs::read_to_string(growth.out.join(STATE)).unwrap_or_default();
     let last = state.lines().next().and_then(|line| line.parse::<u64>().ok()).unwrap_or(0);
     let step = growth.step.unwrap_or(last + 1);
@@ -129,7 +129,7 @@ impl Writer {
         if !tail.is_empty() && !tail.ends_with('\n') {
             log.out.push('\n');
         }
-        Ok(Writer { names, rng, log })
+        Ok(Self { names, rng, log })
     }
 
     /// A prompt, then replies, calls and results in turn.

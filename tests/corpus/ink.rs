@@ -9,7 +9,7 @@ use super::topics::PACKAGES;
 use std::fmt::Write;
 
 /// What one session is about; prompts, edits and errors all refer to it.
-pub struct Story {
+pub(crate) struct Story {
     pub title: String,
     /// Positions of the files the session works on.
     pub focus: Vec<usize>,
@@ -22,7 +22,7 @@ pub struct Story {
 }
 
 /// A text that is the same wherever the project shows it: a skill, a web page, instructions.
-pub fn standing(names: &Names, key: &str, longest: usize) -> String {
+pub(crate) fn standing(names: &Names, key: &str, longest: usize) -> String {
     let seed = key.bytes().fold(7, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
     let mut ink = Ink::new(Rng::new(&[seed]), names, None);
     let (mut text, length) = (String::new(), ink.rng.log_range(longest / 14, longest));
@@ -31,7 +31,7 @@ pub fn standing(names: &Names, key: &str, longest: usize) -> String {
 }
 
 /// A writer of text with the vocabulary of one project and one session.
-pub struct Ink<'a> {
+pub(crate) struct Ink<'a> {
     pub rng: Rng,
     pub names: &'a Names,
     pub story: Story,
@@ -40,7 +40,7 @@ pub struct Ink<'a> {
 }
 
 impl<'a> Ink<'a> {
-    pub fn new(mut rng: Rng, names: &'a Names, script: Option<Script>) -> Self {
+    pub(crate) fn new(mut rng: Rng, names: &'a Names, script: Option<Script>) -> Self {
         let focus = (0..rng.range(5, 20)).map(|_| rng.zipf_at(names.paths.len())).collect();
         let (idents, words) = (Vec::new(), Vec::new());
         let story = Story { title: String::new(), focus, idents, words, error: String::new(), script };
@@ -52,14 +52,14 @@ impl<'a> Ink<'a> {
     }
 
     /// Chooses the words and identifiers that a session or a file is about.
-    pub fn new_words(&mut self) {
+    pub(crate) fn new_words(&mut self) {
         let (rng, names) = (&mut self.rng, self.names);
         self.story.idents = (0..rng.range(12, 40)).map(|_| rng.below(names.idents.len())).collect();
         self.story.words = (0..rng.log_range(50, 200)).map(|_| names.uncommon(rng)).collect();
     }
 
     /// One template of the list, filled.
-    pub fn text(&mut self, templates: &[&str]) -> String {
+    pub(crate) fn text(&mut self, templates: &[&str]) -> String {
         let mut out = String::new();
         let template = *self.rng.pick(templates);
         self.fill(&mut out, template);
@@ -67,7 +67,7 @@ impl<'a> Ink<'a> {
     }
 
     /// Like `text`, in the session's own language when that is not English.
-    pub fn text_in(&mut self, templates: &[&str], other: impl Fn(Script, &mut Rng) -> String) -> String {
+    pub(crate) fn text_in(&mut self, templates: &[&str], other: impl Fn(Script, &mut Rng) -> String) -> String {
         match self.story.script {
             Some(script) => other(script, &mut self.rng),
             None => self.text(templates),
@@ -75,7 +75,7 @@ impl<'a> Ink<'a> {
     }
 
     /// Appends the template with every slot replaced.
-    pub fn fill(&mut self, out: &mut String, template: &str) {
+    pub(crate) fn fill(&mut self, out: &mut String, template: &str) {
         let mut rest = template;
         while let Some(at) = rest.find('%') {
             out.push_str(&rest[..at]);
@@ -142,7 +142,7 @@ impl<'a> Ink<'a> {
     }
 
     /// A whole sentence, capitalised, with its full stop.
-    pub fn sentence(&mut self, out: &mut String) {
+    pub(crate) fn sentence(&mut self, out: &mut String) {
         if let Some(script) = self.story.script {
             return out.push_str(&script.sentence(&mut self.rng));
         }
@@ -172,7 +172,7 @@ impl<'a> Ink<'a> {
     }
 
     /// An identifier: one of the last few, else one of the session, else one of the project.
-    pub fn ident(&mut self) -> &'a Ident {
+    pub(crate) fn ident(&mut self) -> &'a Ident {
         let names = self.names;
         if self.rng.chance(0.58) {
             return &names.idents[*self.rng.pick(&self.recent)];
@@ -207,8 +207,7 @@ impl<'a> Ink<'a> {
             b'D' => write!(out, "2026-{:02}-{:02}", rng.range(1, 9), rng.range(1, 29)),
             b'V' => write!(out, "{}.{}", rng.log_range(1, 9), rng.below(30)),
             b'h' if rng.chance(0.85) => write!(out, "{}", &rng.zipf(&self.names.hashes)[..8]),
-            b'h' => Ok(json::hex(rng, 8, out)),
-            _ => Ok(json::hex(rng, 40, out)),
+            _ => return json::hex(rng, if slot == b'h' { 8 } else { 40 }, out),
         };
     }
 
@@ -224,7 +223,7 @@ impl<'a> Ink<'a> {
     }
 
     /// Sentences up to about `length` bytes, in one paragraph.
-    pub fn paragraph(&mut self, out: &mut String, length: usize) {
+    pub(crate) fn paragraph(&mut self, out: &mut String, length: usize) {
         let end = out.len() + length;
         self.sentence(out);
         while out.len() < end {
@@ -234,7 +233,7 @@ impl<'a> Ink<'a> {
     }
 
     /// A document with headings, lists and paragraphs, as models like to write.
-    pub fn markdown(&mut self, out: &mut String, length: usize) {
+    pub(crate) fn markdown(&mut self, out: &mut String, length: usize) {
         let end = out.len() + length;
         while out.len() < end {
             match self.rng.below(6) {
@@ -267,7 +266,7 @@ impl<'a> Ink<'a> {
     }
 
     fn fenced(&mut self, out: &mut String) {
-        let _ = write!(out, "```{}\n", self.names.code.extension());
+        let _ = writeln!(out, "```{}", self.names.code.extension());
         super::code::function(self, out);
         out.push_str("```");
     }

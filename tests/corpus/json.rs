@@ -4,7 +4,7 @@ use super::rng::Rng;
 use std::fmt::Write;
 
 /// Appends `text` as a quoted JSON string, escaped as JavaScript's JSON.stringify does.
-pub fn quote(out: &mut String, text: &str) {
+pub(crate) fn quote(out: &mut String, text: &str) {
     out.push('"');
     escape(out, text);
     out.push('"');
@@ -35,21 +35,21 @@ fn escape_byte(out: &mut String, byte: u8) {
 }
 
 /// An object under construction.
-pub struct Obj<'a> {
+pub(crate) struct Obj<'a> {
     out: &'a mut String,
     first: bool,
 }
 
 impl<'a> Obj<'a> {
     /// Writes one whole object.
-    pub fn write(out: &'a mut String, fill: impl FnOnce(&mut Obj)) {
+    pub(crate) fn write(out: &'a mut String, fill: impl FnOnce(&mut Obj)) {
         out.push('{');
         let mut obj = Obj { out, first: true };
         fill(&mut obj);
         obj.out.push('}');
     }
 
-    pub fn key(&mut self, key: &str) -> &mut String {
+    pub(crate) fn key(&mut self, key: &str) -> &mut String {
         if !self.first {
             self.out.push(',');
         }
@@ -60,35 +60,35 @@ impl<'a> Obj<'a> {
         self.out
     }
 
-    pub fn str(&mut self, key: &str, value: &str) -> &mut Self {
+    pub(crate) fn str(&mut self, key: &str, value: &str) -> &mut Self {
         quote(self.key(key), value);
         self
     }
 
-    pub fn raw(&mut self, key: &str, json: &str) -> &mut Self {
+    pub(crate) fn raw(&mut self, key: &str, json: &str) -> &mut Self {
         self.key(key).push_str(json);
         self
     }
 
-    pub fn num(&mut self, key: &str, value: usize) -> &mut Self {
+    pub(crate) fn num(&mut self, key: &str, value: usize) -> &mut Self {
         let _ = write!(self.key(key), "{value}");
         self
     }
 
-    pub fn bool(&mut self, key: &str, value: bool) -> &mut Self {
+    pub(crate) fn bool(&mut self, key: &str, value: bool) -> &mut Self {
         self.raw(key, if value { "true" } else { "false" })
     }
 
-    pub fn obj(&mut self, key: &str, fill: impl FnOnce(&mut Obj)) -> &mut Self {
+    pub(crate) fn obj(&mut self, key: &str, fill: impl FnOnce(&mut Obj)) -> &mut Self {
         Obj::write(self.key(key), fill);
         self
     }
 
     /// Ends a chain of calls where no value is wanted.
-    pub fn end(&mut self) {}
+    pub(crate) fn end(&mut self) {}
 
     /// A list of strings.
-    pub fn strs<T: AsRef<str>>(&mut self, key: &str, items: &[T]) -> &mut Self {
+    pub(crate) fn strs<T: AsRef<str>>(&mut self, key: &str, items: &[T]) -> &mut Self {
         let out = self.key(key);
         out.push('[');
         for (at, item) in items.iter().enumerate() {
@@ -102,7 +102,7 @@ impl<'a> Obj<'a> {
     }
 
     /// A list with one object.
-    pub fn one(&mut self, key: &str, fill: impl FnOnce(&mut Obj)) -> &mut Self {
+    pub(crate) fn one(&mut self, key: &str, fill: impl FnOnce(&mut Obj)) -> &mut Self {
         let out = self.key(key);
         out.push('[');
         Obj::write(out, fill);
@@ -112,7 +112,7 @@ impl<'a> Obj<'a> {
 }
 
 /// One whole object as a string.
-pub fn object(fill: impl FnOnce(&mut Obj)) -> String {
+pub(crate) fn object(fill: impl FnOnce(&mut Obj)) -> String {
     let mut out = String::new();
     Obj::write(&mut out, fill);
     out
@@ -121,7 +121,7 @@ pub fn object(fill: impl FnOnce(&mut Obj)) -> String {
 const HEX: &[u8; 16] = b"0123456789abcdef";
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-pub fn hex(rng: &mut Rng, length: usize, out: &mut String) {
+pub(crate) fn hex(rng: &mut Rng, length: usize, out: &mut String) {
     let mut bits = 0;
     for at in 0..length {
         if at % 16 == 0 {
@@ -133,7 +133,7 @@ pub fn hex(rng: &mut Rng, length: usize, out: &mut String) {
 }
 
 /// A version 4 UUID.
-pub fn uuid(rng: &mut Rng) -> String {
+pub(crate) fn uuid(rng: &mut Rng) -> String {
     let (high, low) = (rng.next(), rng.next());
     let mut out = String::with_capacity(36);
     for at in 0..32 {
@@ -151,7 +151,7 @@ pub fn uuid(rng: &mut Rng) -> String {
     out
 }
 
-pub fn base64(rng: &mut Rng, length: usize, out: &mut String) {
+pub(crate) fn base64(rng: &mut Rng, length: usize, out: &mut String) {
     let mut bits = 0;
     out.reserve(length);
     for at in 0..length {
@@ -164,7 +164,7 @@ pub fn base64(rng: &mut Rng, length: usize, out: &mut String) {
 }
 
 /// An API identifier: a prefix and letters or digits.
-pub fn api_id(rng: &mut Rng, prefix: &str) -> String {
+pub(crate) fn api_id(rng: &mut Rng, prefix: &str) -> String {
     let mut out = String::from(prefix);
     while out.len() < prefix.len() + 22 {
         let digit = BASE64[rng.next() as usize & 63];
@@ -176,7 +176,7 @@ pub fn api_id(rng: &mut Rng, prefix: &str) -> String {
 }
 
 /// Milliseconds since 1970 as `YYYY-MM-DDTHH:MM:SS.mmmZ`.
-pub fn iso(ms: i64) -> String {
+pub(crate) fn iso(ms: i64) -> String {
     let (days, rest) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
     let (year, month, day) = civil(days);
     let (hour, minute, second) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60);

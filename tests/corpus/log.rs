@@ -10,7 +10,7 @@ use std::ops::Range;
 const DAMAGE: f64 = 0.00005;
 
 /// A message written to a log, so that others can quote it.
-pub struct Note {
+pub(crate) struct Note {
     pub user: bool,
     pub message: Range<usize>,
     pub uuid: String,
@@ -18,7 +18,7 @@ pub struct Note {
 }
 
 /// The state of one session file.
-pub struct Log {
+pub(crate) struct Log {
     pub out: String,
     pub rng: Rng,
     pub era: &'static Era,
@@ -44,11 +44,11 @@ pub struct Log {
 }
 
 impl Log {
-    pub fn new(mut rng: Rng, era: &'static Era, session: String, cwd: &str) -> Self {
+    pub(crate) fn new(mut rng: Rng, era: &'static Era, session: String, cwd: &str) -> Self {
         let version = era.version(&mut rng);
         let now = era.start(&mut rng);
         let (prompt, message, request) = (json::uuid(&mut rng), String::new(), String::new());
-        let mut log = Log {
+        let mut log = Self {
             out: String::new(),
             era,
             version,
@@ -75,13 +75,13 @@ impl Log {
     }
 
     /// Starts a new API message; the following assistant lines share its id.
-    pub fn new_message(&mut self) {
+    pub(crate) fn new_message(&mut self) {
         self.message = json::api_id(&mut self.rng, "msg_01");
         self.request = json::api_id(&mut self.rng, "req_011C");
     }
 
     /// Lets time pass.
-    pub fn wait(&mut self, low: usize, high: usize) {
+    pub(crate) fn wait(&mut self, low: usize, high: usize) {
         self.now += self.rng.log_range(low, high) as i64;
     }
 
@@ -92,7 +92,7 @@ impl Log {
     }
 
     /// A line in the conversation chain; `body` writes the message, `extras` what follows the time.
-    pub fn entry(&mut self, kind: &str, body: impl FnOnce(&mut Obj), extras: impl FnOnce(&mut Obj)) -> String {
+    pub(crate) fn entry(&mut self, kind: &str, body: impl FnOnce(&mut Obj), extras: impl FnOnce(&mut Obj)) -> String {
         self.wait(40, 6000);
         let uuid = json::uuid(&mut self.rng);
         let time = self.stamp();
@@ -162,13 +162,13 @@ impl Log {
     }
 
     /// A line outside the chain: titles, snapshots, queue operations.
-    pub fn plain(&mut self, fill: impl FnOnce(&mut Obj)) {
+    pub(crate) fn plain(&mut self, fill: impl FnOnce(&mut Obj)) {
         Obj::write(&mut self.out, fill);
         self.end_line();
     }
 
     /// A user line with plain text.
-    pub fn user(&mut self, text: &str, extras: impl FnOnce(&mut Obj)) -> String {
+    pub(crate) fn user(&mut self, text: &str, extras: impl FnOnce(&mut Obj)) -> String {
         let start = self.out.len();
         let uuid = self.entry(
             "user",
@@ -184,7 +184,7 @@ impl Log {
     }
 
     /// An assistant line with one block.
-    pub fn assistant(&mut self, stop: &str, block: impl FnOnce(&mut Obj)) -> String {
+    pub(crate) fn assistant(&mut self, stop: &str, block: impl FnOnce(&mut Obj)) -> String {
         let (id, request, model) = (self.message.clone(), self.request.clone(), self.era.model);
         let usage = self.usage();
         let start = self.out.len();
@@ -219,7 +219,14 @@ impl Log {
     }
 
     /// A tool result, with the second copy that Claude Code keeps beside it.
-    pub fn result(&mut self, id: &str, content: &str, error: bool, record: Option<&str>, source: &str) -> String {
+    pub(crate) fn result(
+        &mut self,
+        id: &str,
+        content: &str,
+        error: bool,
+        record: Option<&str>,
+        source: &str,
+    ) -> String {
         let start = self.out.len();
         let modern = !self.era.inline();
         let uuid = self.entry(
@@ -261,7 +268,7 @@ impl Log {
         self.notes.push(Note { user, message: line + from + 10..line + to, uuid: uuid.into(), time: self.now });
     }
 
-    pub fn end_line(&mut self) {
+    pub(crate) fn end_line(&mut self) {
         self.out.push('\n');
         self.lines += 1;
         if self.rng.chance(self.damage_rate) {

@@ -7,7 +7,7 @@ use super::session::{Call, Session, text_blocks};
 
 impl Session<'_> {
     /// The rarer tools.
-    pub fn other_call(&mut self) -> Call {
+    pub(crate) fn other_call(&mut self) -> Call {
         let old = self.log.era.inline();
         match self.ink.rng.weighted(&[37, 29, 24, 13, 16, 10, 12, 4, 12]) {
             0 => self.todo(),
@@ -23,7 +23,7 @@ impl Session<'_> {
         }
     }
 
-    pub fn grep(&mut self) -> Call {
+    pub(crate) fn grep(&mut self) -> Call {
         let names = self.ink.names;
         let pattern = self.ink.ident().snake.clone();
         let root = names.root.clone();
@@ -178,7 +178,7 @@ impl Session<'_> {
     }
 
     /// The text of a skill, which follows its call; the same every time.
-    pub fn skill_body(&mut self, call: &Call) {
+    pub(crate) fn skill_body(&mut self, call: &Call) {
         let names = self.ink.names;
         let Some(name) = names.skills.iter().find(|name| call.input.contains(name.as_str())) else { return };
         let mut text = format!("Base directory for this skill: {}/.claude/skills/{name}\n\n", names.home);

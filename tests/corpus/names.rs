@@ -7,7 +7,7 @@ use super::words::{ADJECTIVES, COMMON, NOUNS, VERBS};
 
 /// The programming language a project is written in.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Code {
+pub(crate) enum Code {
     Rust,
     TypeScript,
     Python,
@@ -15,43 +15,43 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Code; 4] = [Code::Rust, Code::TypeScript, Code::Python, Code::Go];
+    pub(crate) const ALL: [Self; 4] = [Self::Rust, Self::TypeScript, Self::Python, Self::Go];
 
-    pub fn extension(self) -> &'static str {
+    pub(crate) fn extension(self) -> &'static str {
         match self {
-            Code::Rust => "rs",
-            Code::TypeScript => "ts",
-            Code::Python => "py",
-            Code::Go => "go",
+            Self::Rust => "rs",
+            Self::TypeScript => "ts",
+            Self::Python => "py",
+            Self::Go => "go",
         }
     }
 }
 
 /// An identifier in the spellings different languages use.
 #[derive(Clone)]
-pub struct Ident {
+pub(crate) struct Ident {
     pub snake: String,
     pub camel: String,
     pub pascal: String,
 }
 
 impl Ident {
-    pub fn from_parts(parts: &[&str]) -> Self {
+    pub(crate) fn from_parts(parts: &[&str]) -> Self {
         let pascal: String = parts.iter().map(|part| capital(part)).collect();
         let camel = format!("{}{}", parts[0], &pascal[parts[0].len()..]);
-        Ident { snake: parts.join("_"), camel, pascal }
+        Self { snake: parts.join("_"), camel, pascal }
     }
 }
 
 /// The word with its first letter in upper case.
-pub fn capital(word: &str) -> String {
+pub(crate) fn capital(word: &str) -> String {
     let mut chars = word.chars();
     let first = chars.next().map(|c| c.to_ascii_uppercase());
     first.into_iter().chain(chars).collect()
 }
 
 /// Everything a project's sessions name.
-pub struct Names {
+pub(crate) struct Names {
     pub topic: &'static Topic,
     pub code: Code,
     /// The project's working directory, in the notation of its platform.
@@ -84,7 +84,7 @@ pub struct Names {
 }
 
 impl Names {
-    pub fn new(rng: &mut Rng, number: usize) -> Self {
+    pub(crate) fn new(rng: &mut Rng, number: usize) -> Self {
         let topic = &TOPICS[(number + rng.below(3)) % TOPICS.len()];
         let code = Code::ALL[rng.weighted(&[30, 25, 30, 15])];
         let windows = rng.chance(0.15);
@@ -92,9 +92,9 @@ impl Names {
         let mut words = vocabulary(rng, topic);
         let jargon = words.len();
         words.extend((0..rng.log_range(1000, 3600)).map(|_| short_coin(rng)));
-        let mut names = Names {
+        let mut names = Self {
             dir: encode(&root),
-            hooks: number % 2 == 0,
+            hooks: number.is_multiple_of(2),
             words,
             jargon,
             topic_words: topic.words.split(' ').collect(),
@@ -123,7 +123,7 @@ impl Names {
     }
 
     /// A new identifier from the words of the project.
-    pub fn ident(&self, rng: &mut Rng) -> Ident {
+    pub(crate) fn ident(&self, rng: &mut Rng) -> Ident {
         let count = rng.weighted(&[47, 43, 10]) + 1;
         let mut parts: Vec<&str> = Vec::with_capacity(count);
         if count > 1 && rng.chance(0.5) {
@@ -141,12 +141,12 @@ impl Names {
     }
 
     /// A word that is not among the most frequent ones.
-    pub fn uncommon(&self, rng: &mut Rng) -> usize {
+    pub(crate) fn uncommon(&self, rng: &mut Rng) -> usize {
         rng.range(150, self.words.len())
     }
 
     /// A relative path as an absolute one of the project's platform.
-    pub fn absolute(&self, path: &str) -> String {
+    pub(crate) fn absolute(&self, path: &str) -> String {
         if self.windows {
             format!("{}\\{}", self.root, path.replace('/', "\\"))
         } else {
@@ -173,7 +173,7 @@ fn places(rng: &mut Rng, topic: &Topic, windows: bool, number: usize) -> (String
 }
 
 /// The directory name Claude Code derives from a working directory.
-pub fn encode(cwd: &str) -> String {
+pub(crate) fn encode(cwd: &str) -> String {
     cwd.encode_utf16()
         .map(|unit| match u8::try_from(unit) {
             Ok(byte) if byte.is_ascii_alphanumeric() => byte as char,
@@ -215,7 +215,7 @@ const RHYMES: &[&str] =
     &["a", "ar", "ast", "e", "el", "en", "i", "ik", "im", "o", "on", "or", "u", "um", "ax", "ett", "olm", "und"];
 
 /// An invented word, for names and other rare terms.
-pub fn coin(rng: &mut Rng, syllables: usize) -> String {
+pub(crate) fn coin(rng: &mut Rng, syllables: usize) -> String {
     (0..syllables + rng.below(2)).map(|_| [*rng.pick(ONSETS), *rng.pick(RHYMES)].concat()).collect()
 }
 

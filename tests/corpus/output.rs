@@ -4,7 +4,7 @@ use super::ink::Ink;
 use super::names::Code;
 
 /// A command and the shape of its output.
-pub struct Shell {
+pub(crate) struct Shell {
     pub command: &'static str,
     pub purpose: &'static str,
     /// First lines, then lines repeated until the output is long enough, then last lines.
@@ -24,7 +24,7 @@ const fn shell(
 }
 
 /// Commands every project runs.
-pub const COMMON: &[Shell] = &[
+pub(crate) const COMMON: &[Shell] = &[
     shell(
         "git status --short && git diff --stat",
         "Show changed files",
@@ -282,7 +282,7 @@ const GO: &[Shell] = &[
 ];
 
 /// A command fit for the project.
-pub fn choose(ink: &mut Ink) -> &'static Shell {
+pub(crate) fn choose(ink: &mut Ink) -> &'static Shell {
     let own = match ink.names.code {
         Code::Rust => RUST,
         Code::TypeScript => TYPESCRIPT,
@@ -293,7 +293,7 @@ pub fn choose(ink: &mut Ink) -> &'static Shell {
 }
 
 /// The output of a command, about `length` bytes long.
-pub fn print(ink: &mut Ink, shell: &Shell, length: usize) -> String {
+pub(crate) fn print(ink: &mut Ink, shell: &Shell, length: usize) -> String {
     let mut out = String::with_capacity(length + 256);
     ink.fill(&mut out, shell.head);
     while out.len() < length && !shell.lines.is_empty() {
@@ -306,7 +306,7 @@ pub fn print(ink: &mut Ink, shell: &Shell, length: usize) -> String {
 }
 
 /// The output of a command that is run again: most lines are the same.
-pub fn print_again(ink: &mut Ink, shell: &Shell, before: &str) -> String {
+pub(crate) fn print_again(ink: &mut Ink, shell: &Shell, before: &str) -> String {
     let mut out = String::with_capacity(before.len() + 256);
     for line in before.split_inclusive('\n') {
         if !shell.lines.is_empty() && ink.rng.chance(0.1) {
@@ -321,7 +321,7 @@ pub fn print_again(ink: &mut Ink, shell: &Shell, before: &str) -> String {
 }
 
 /// Lines of a log or a trace, as users paste them into prompts.
-pub fn paste(ink: &mut Ink, length: usize) -> String {
+pub(crate) fn paste(ink: &mut Ink, length: usize) -> String {
     let shell = choose(ink);
     print(ink, shell, length)
 }

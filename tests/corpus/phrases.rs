@@ -1,6 +1,6 @@
 //! Templates of prose: prompts, replies, thoughts, titles and errors. Slots are those of `ink`.
 
-pub const TITLES: &[&str] = &[
+pub(crate) const TITLES: &[&str] = &[
     "Fix %a %t %o in %b",
     "Add %t %o to %c",
     "Refactor %P and its %o",
@@ -15,7 +15,7 @@ pub const TITLES: &[&str] = &[
     "Plan the %t %o rewrite",
 ];
 
-pub const HEADINGS: &[&str] = &[
+pub(crate) const HEADINGS: &[&str] = &[
     "summary",
     "what changed",
     "root cause",
@@ -30,7 +30,7 @@ pub const HEADINGS: &[&str] = &[
     "risks",
 ];
 
-pub const ERRORS: &[&str] = &[
+pub(crate) const ERRORS: &[&str] = &[
     "error[E0%n]: cannot find value `%i` in this scope",
     "TypeError: Cannot read properties of undefined (reading '%c')",
     "%P not found in module '%x'",
@@ -48,14 +48,14 @@ pub const ERRORS: &[&str] = &[
 ];
 
 /// What goes before a noun, by frequency.
-pub const ARTICLES: &[&str] =
+pub(crate) const ARTICLES: &[&str] =
     &["the", "a", "this", "each", "your", "that", "its", "any", "every", "one", "another", "our"];
 
 /// What links a noun and what is said of it, by frequency.
-pub const LINKS: &[&str] =
+pub(crate) const LINKS: &[&str] =
     &["is", "was", "gets", "stays", "becomes", "isn't", "seems", "remains", "should be", "has been"];
 
-pub const CLAUSES: &[&str] = &[
+pub(crate) const CLAUSES: &[&str] = &[
     "%u %a %o %z %u %o",
     "%c %z before %u %t %m %y",
     "we %v %u %t %o",
@@ -70,7 +70,7 @@ pub const CLAUSES: &[&str] = &[
     "it only %z when %i %m %a",
 ];
 
-pub const SENTENCES: &[&str] = &[
+pub(crate) const SENTENCES: &[&str] = &[
     "%s.",
     "%s, because %s.",
     "%s, so %s.",
@@ -103,7 +103,7 @@ pub const SENTENCES: &[&str] = &[
     "%w %w %w %l.",
 ];
 
-pub const PROMPTS: &[&str] = &[
+pub(crate) const PROMPTS: &[&str] = &[
     "please %v the %t %o in %f. %S",
     "why does %c %v the %a %o? %S",
     "I get this: %e",
@@ -131,7 +131,7 @@ pub const PROMPTS: &[&str] = &[
     "continue",
 ];
 
-pub const ASIDES: &[&str] = &[
+pub(crate) const ASIDES: &[&str] = &[
     "also %v %c while you are there",
     "wait, %s",
     "and don't forget the %t %o in %f",
@@ -141,7 +141,7 @@ pub const ASIDES: &[&str] = &[
     "the name should be %c, not %c",
 ];
 
-pub const LEADS: &[&str] = &[
+pub(crate) const LEADS: &[&str] = &[
     "Let me look at `%f` first. %S",
     "Now I'll %v the %o. %S",
     "I'll check how `%c` %z the %o.",
@@ -160,7 +160,7 @@ pub const LEADS: &[&str] = &[
     "The tests pass. %S",
 ];
 
-pub const THOUGHTS: &[&str] = &[
+pub(crate) const THOUGHTS: &[&str] = &[
     "The user wants to %v the %t %o. %S %S",
     "Let me think about %c. %S %S %S",
     "%S %S",
@@ -171,7 +171,7 @@ pub const THOUGHTS: &[&str] = &[
     "%S %S %S %S %S",
 ];
 
-pub const TASKS: &[&str] = &[
+pub(crate) const TASKS: &[&str] = &[
     "%v the %t %o",
     "find all callers of %c",
     "%v %f",
@@ -184,7 +184,7 @@ pub const TASKS: &[&str] = &[
     "review the %a %o",
 ];
 
-pub const REMINDERS: &[&str] = &[
+pub(crate) const REMINDERS: &[&str] = &[
     "The task list has not been used for a while. Consider updating it if the work has several steps.",
     "Check what this file is for before changing it, and say so when something in it looks harmful.",
     "The file was changed outside of this session, either by the user or by a formatter. Take it into account.",

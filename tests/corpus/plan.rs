@@ -14,10 +14,10 @@ use std::{fs, io};
 const VERSION: usize = 2;
 
 /// The file that says what a directory was made with; the live sessions follow on its other lines.
-pub const MARKER: &str = ".corpus";
+pub(crate) const MARKER: &str = ".corpus";
 
 /// What to generate.
-pub struct Options {
+pub(crate) struct Options {
     pub out: PathBuf,
     pub size: u64,
     pub seed: u64,
@@ -30,7 +30,7 @@ impl Options {
 }
 
 /// Writes the corpus, or nothing when it is there already; says which.
-pub fn generate(options: &Options) -> Result<bool> {
+pub(crate) fn generate(options: &Options) -> Result<bool> {
     if present(options)? {
         return Ok(false);
     }
@@ -78,7 +78,7 @@ struct Large {
 impl Large {
     fn new(options: &Options) -> Self {
         let next = if options.size >= 1_000_000_000 { 100_000_000 } else { u64::MAX };
-        Large { rng: Rng::new(&[options.seed, 77]), next }
+        Self { rng: Rng::new(&[options.seed, 77]), next }
     }
 
     fn size(&mut self, written: u64) -> Option<usize> {

@@ -25,12 +25,12 @@ const fn rank_table() -> [u16; 1 << RANK_BITS] {
 
 /// splitmix64: one word of state, the same stream on every platform.
 #[derive(Clone)]
-pub struct Rng(u64);
+pub(crate) struct Rng(u64);
 
 impl Rng {
     /// A stream that depends on every part of the key.
-    pub fn new(parts: &[u64]) -> Self {
-        let mut rng = Rng(0x51_7c_c1_b7_27_22_0a_95);
+    pub(crate) fn new(parts: &[u64]) -> Self {
+        let mut rng = Self(0x51_7c_c1_b7_27_22_0a_95);
         for part in parts {
             rng.0 ^= part.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             rng.0 = rng.next();
@@ -38,7 +38,7 @@ impl Rng {
         rng
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -47,34 +47,34 @@ impl Rng {
     }
 
     /// A number below `n`; zero when `n` is zero.
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 
     /// A number in `low..high`.
-    pub fn range(&mut self, low: usize, high: usize) -> usize {
+    pub(crate) fn range(&mut self, low: usize, high: usize) -> usize {
         low + self.below(high.saturating_sub(low))
     }
 
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    pub fn chance(&mut self, probability: f64) -> bool {
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
 
     /// An item whose frequency falls with its position.
-    pub fn zipf<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+    pub(crate) fn zipf<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.zipf_at(items.len())]
     }
 
     /// A position below `n` that is the less frequent the larger it is.
-    pub fn zipf_at(&mut self, n: usize) -> usize {
+    pub(crate) fn zipf_at(&mut self, n: usize) -> usize {
         let bits = self.next();
         let rank = RANK[bits as usize & ((1 << RANK_BITS) - 1)] as usize;
         let stride = n.div_ceil(RANKS);
@@ -82,17 +82,17 @@ impl Rng {
     }
 
     /// Like `pick`, for lists of words.
-    pub fn pick_str<'a, S: AsRef<str>>(&mut self, items: &'a [S]) -> &'a str {
+    pub(crate) fn pick_str<'a, S: AsRef<str>>(&mut self, items: &'a [S]) -> &'a str {
         self.pick(items).as_ref()
     }
 
     /// Like `zipf`, for lists of words.
-    pub fn zipf_str<'a, S: AsRef<str>>(&mut self, items: &'a [S]) -> &'a str {
+    pub(crate) fn zipf_str<'a, S: AsRef<str>>(&mut self, items: &'a [S]) -> &'a str {
         self.zipf(items).as_ref()
     }
 
     /// The position of a weight, chosen in proportion to the weights.
-    pub fn weighted(&mut self, weights: &[u32]) -> usize {
+    pub(crate) fn weighted(&mut self, weights: &[u32]) -> usize {
         let total: u32 = weights.iter().sum();
         let mut left = self.below(total as usize) as u32;
         for (index, weight) in weights.iter().enumerate() {
@@ -105,13 +105,13 @@ impl Rng {
     }
 
     /// Log-uniform: small values are common, large ones rare.
-    pub fn log_range(&mut self, low: usize, high: usize) -> usize {
+    pub(crate) fn log_range(&mut self, low: usize, high: usize) -> usize {
         let (low, high) = (low as f64, high as f64);
         (low * (high / low).powf(self.unit())) as usize
     }
 
     /// A draw from a distribution given by (share, value) points, log-linear between them.
-    pub fn quantile(&mut self, points: &[(f64, f64)]) -> usize {
+    pub(crate) fn quantile(&mut self, points: &[(f64, f64)]) -> usize {
         let at = self.unit();
         let next = points.iter().position(|p| p.0 >= at).unwrap_or(points.len() - 1).max(1);
         let (from, to) = (points[next - 1], points[next]);

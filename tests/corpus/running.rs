@@ -8,7 +8,7 @@ use super::tools::cut;
 
 impl Session<'_> {
     /// Lines between a tool call and its result.
-    pub fn while_running(&mut self, call: &Call, id: &str) {
+    pub(crate) fn while_running(&mut self, call: &Call, id: &str) {
         self.log.out.push_str(&std::mem::take(&mut self.inline));
         if let Some(echo) = self.echo.take() {
             self.repeat(&echo, id);
@@ -26,7 +26,7 @@ impl Session<'_> {
     }
 
     /// Lines after a result.
-    pub fn after_result(&mut self, call: &Call, id: &str) {
+    pub(crate) fn after_result(&mut self, call: &Call, id: &str) {
         if call.name == "Skill" {
             self.skill_body(call);
         }
@@ -101,7 +101,7 @@ impl Session<'_> {
                     .num("used", 120_411)
                     .num("total", 200_000)
                     .num("remaining", 79_589)
-                    .end()
+                    .end();
             }),
             2 => self.hook_answer(id),
             3 => object(|a| a.str("type", "task_reminder").raw("content", "[]").num("itemCount", 0).end()),
@@ -113,7 +113,7 @@ impl Session<'_> {
         self.attach(&fill);
     }
 
-    pub fn attach(&mut self, attachment: &str) {
+    pub(crate) fn attach(&mut self, attachment: &str) {
         self.log.entry("attachment", |o| o.raw("attachment", attachment).end(), |_| ());
     }
 
@@ -188,7 +188,7 @@ impl Session<'_> {
     }
 
     /// The list of skills that opens a late session.
-    pub fn skill_listing(&mut self) -> String {
+    pub(crate) fn skill_listing(&mut self) -> String {
         let mut text = String::new();
         for _ in 0..self.ink.rng.range(60, 160) {
             let line = self.ink.text(&["- %k: Use this when the user asks to %v the %t %o. %S\n", "- %t-%x: %S %S\n"]);

@@ -10,7 +10,7 @@ use super::phrases;
 use super::sink::Sink;
 
 /// A session being written.
-pub struct Session<'a> {
+pub(crate) struct Session<'a> {
     pub ink: Ink<'a>,
     /// Texts of the project's files; edits change them.
     pub files: &'a mut Vec<String>,
@@ -37,7 +37,7 @@ pub struct Session<'a> {
 
 /// A command and what it printed.
 #[derive(Clone)]
-pub struct Ran {
+pub(crate) struct Ran {
     pub shell: &'static Shell,
     pub command: String,
     pub purpose: String,
@@ -45,7 +45,7 @@ pub struct Ran {
 }
 
 /// What a subagent wrote, for the progress lines of its parent.
-pub struct Echo {
+pub(crate) struct Echo {
     pub text: String,
     pub notes: Vec<Note>,
     pub agent: String,
@@ -53,7 +53,7 @@ pub struct Echo {
 }
 
 /// A tool call and its outcome.
-pub struct Call {
+pub(crate) struct Call {
     pub name: String,
     pub input: String,
     /// The visible result: a JSON string or a list of blocks.
@@ -64,10 +64,10 @@ pub struct Call {
 }
 
 impl Call {
-    pub fn new(name: &str, input: String, result: &str, record: String) -> Self {
+    pub(crate) fn new(name: &str, input: String, result: &str, record: String) -> Self {
         let mut quoted = String::with_capacity(result.len() + result.len() / 8);
         json::quote(&mut quoted, result);
-        Call { name: name.into(), input, result: quoted, error: false, record: Some(record) }
+        Self { name: name.into(), input, result: quoted, error: false, record: Some(record) }
     }
 }
 
@@ -75,16 +75,16 @@ impl Call {
 const PART: usize = 8 << 20;
 
 impl Session<'_> {
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.flushed + self.log.out.len()
     }
 
-    pub fn is_agent(&self) -> bool {
+    pub(crate) fn is_agent(&self) -> bool {
         self.log.sidechain
     }
 
     /// Writes a whole main session.
-    pub fn run(&mut self) {
+    pub(crate) fn run(&mut self) {
         self.opening();
         while self.size() < self.target {
             self.turn();
@@ -93,7 +93,7 @@ impl Session<'_> {
     }
 
     /// One prompt and the work that follows it.
-    pub fn turn(&mut self) {
+    pub(crate) fn turn(&mut self) {
         self.prompt();
         for _ in 0..self.ink.rng.log_range(2, 36) {
             self.step();
@@ -158,7 +158,7 @@ impl Session<'_> {
     }
 
     /// Adds the planted fact when this is its place.
-    pub fn plant(&mut self, place: Place, text: &mut String) {
+    pub(crate) fn plant(&mut self, place: Place, text: &mut String) {
         if let Some(fact) = self.fact.as_ref().filter(|fact| fact.place == place) {
             text.push(' ');
             text.push_str(&fact.sentence);
@@ -193,7 +193,7 @@ impl Session<'_> {
     }
 
     /// Thinks, says something, calls a tool.
-    pub fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         self.log.new_message();
         if self.ink.rng.chance(0.27) {
             self.think();
@@ -203,7 +203,7 @@ impl Session<'_> {
             self.say(text, "null");
         }
         let call = self.call();
-        self.emit(call);
+        self.emit(&call);
     }
 
     fn think(&mut self) {
@@ -226,7 +226,7 @@ impl Session<'_> {
     }
 
     /// A line of assistant text.
-    pub fn say(&mut self, mut text: String, stop: &str) -> String {
+    pub(crate) fn say(&mut self, mut text: String, stop: &str) -> String {
         self.plant(Place::Reply, &mut text);
         let uuid = self.log.assistant(stop, |b| {
             b.str("type", "text").str("text", &text);
@@ -244,7 +244,7 @@ impl Session<'_> {
     }
 
     /// The report a subagent hands back.
-    pub fn report(&mut self) -> String {
+    pub(crate) fn report(&mut self) -> String {
         let mut text = capital(&self.ink.story.title);
         text.push_str("\n\n");
         let length = self.ink.rng.log_range(1_200, 16_000);
@@ -253,7 +253,7 @@ impl Session<'_> {
     }
 
     /// Writes the call, what happens while it runs, and its result.
-    pub fn emit(&mut self, call: Call) {
+    pub(crate) fn emit(&mut self, call: &Call) {
         let id = json::api_id(&mut self.log.rng, "toolu_01");
         let late = self.log.era.late;
         let source = self.log.assistant("\"tool_use\"", |b| {
@@ -266,17 +266,17 @@ impl Session<'_> {
         if self.ink.rng.chance(0.002) {
             return; // interrupted: no result
         }
-        self.while_running(&call, &id);
+        self.while_running(call, &id);
         let quiet = self.is_agent() && !self.log.era.inline() && self.ink.rng.chance(0.85);
         let record = call.record.as_deref().filter(|_| !quiet);
         let uuid = self.log.result(&id, &call.result, call.error, record, &source);
         self.settle(Place::Output, &call.result, &uuid);
-        self.after_result(&call, &id);
+        self.after_result(call, &id);
     }
 }
 
 /// The block list of a result that is not a plain string.
-pub fn text_blocks(texts: &[&str]) -> String {
+pub(crate) fn text_blocks(texts: &[&str]) -> String {
     let blocks: Vec<String> =
         texts.iter().map(|text| json::object(|o: &mut Obj| o.str("type", "text").str("text", text).end())).collect();
     format!("[{}]", blocks.join(","))

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// A main session that the growth mode may extend.
-pub struct Live {
+pub(crate) struct Live {
     pub time: i64,
     pub path: String,
 }
 
 /// Where everything is written.
-pub struct Sink {
+pub(crate) struct Sink {
     root: PathBuf,
     pub total: u64,
     /// Bytes of lines that stand in another file too.
@@ -25,10 +25,10 @@ pub struct Sink {
 }
 
 impl Sink {
-    pub fn new(root: &Path) -> Result<Self> {
+    pub(crate) fn new(root: &Path) -> Result<Self> {
         fs::create_dir_all(root.join("projects"))?;
         let open = |name: &str| File::create(root.join(name)).map(BufWriter::new);
-        Ok(Sink {
+        Ok(Self {
             root: root.into(),
             total: 0,
             copied: 0,
@@ -46,7 +46,7 @@ impl Sink {
     }
 
     /// Appends text to a file below `projects/` and dates the file.
-    pub fn append(&mut self, path: &str, text: &str, time: i64) {
+    pub(crate) fn append(&mut self, path: &str, text: &str, time: i64) {
         let write = || -> Result<()> {
             let mut file = self.open(path)?;
             file.write_all(text.as_bytes())?;
@@ -57,7 +57,7 @@ impl Sink {
     }
 
     /// Remembers a session as one that may still grow; only the newest are kept.
-    pub fn live(&mut self, path: &str, time: i64) {
+    pub(crate) fn live(&mut self, path: &str, time: i64) {
         self.live.push(Live { time, path: path.into() });
         if self.live.len() > 256 {
             self.newest();
@@ -70,7 +70,7 @@ impl Sink {
     }
 
     /// A line of the prompt history.
-    pub fn history(&mut self, prompt: &str, time: i64, project: &str, session: &str) {
+    pub(crate) fn history(&mut self, prompt: &str, time: i64, project: &str, session: &str) {
         let shown = match prompt.split_once("\n\n") {
             Some((typed, pasted)) => format!("{typed} [Pasted text #1 +{} lines]", pasted.lines().count()),
             None => prompt.into(),
@@ -83,7 +83,7 @@ impl Sink {
     }
 
     /// A planted fact: the query that only this session answers.
-    pub fn fact(&mut self, session: &str, uuid: &str, class: &str, query: &str) {
+    pub(crate) fn fact(&mut self, session: &str, uuid: &str, class: &str, query: &str) {
         let line = json::object(|o| {
             o.str("session", session).str("uuid", uuid).str("class", class).str("query", query);
         });
@@ -91,7 +91,7 @@ impl Sink {
     }
 
     /// A line that is damaged on purpose.
-    pub fn damage(&mut self, path: &str, line: usize, kind: &str) {
+    pub(crate) fn damage(&mut self, path: &str, line: usize, kind: &str) {
         let line = json::object(|o| {
             o.str("path", path).num("line", line).str("kind", kind);
         });
@@ -99,7 +99,7 @@ impl Sink {
     }
 
     /// Flushes the records and returns the paths of the newest sessions.
-    pub fn finish(mut self) -> Result<Vec<String>> {
+    pub(crate) fn finish(mut self) -> Result<Vec<String>> {
         self.history.flush()?;
         self.truth.flush()?;
         self.damage.flush()?;

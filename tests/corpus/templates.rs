@@ -1,8 +1,9 @@
 //! Templates of source code for each language of the invented projects.
 
-pub const RUST_HEAD: &str = "//! %S\n\nuse crate::%i::{%P, %P};\nuse %x::%P;\nuse std::collections::HashMap;\n\n";
+pub(crate) const RUST_HEAD: &str =
+    "//! %S\n\nuse crate::%i::{%P, %P};\nuse %x::%P;\nuse std::collections::HashMap;\n\n";
 
-pub const RUST: &[&str] = &[
+pub(crate) const RUST: &[&str] = &[
     "/// %S\npub fn %i(%i: &%P, limit: usize) -> Result<Vec<%P>> {\n    let mut out = Vec::with_capacity(%n);\n    for %L in %i.iter().take(limit) {\n        if %L.%i() {\n            continue;\n        }\n        out.push(%i(%L)?);\n    }\n    Ok(out)\n}\n\n",
     "impl %P {\n    /// %S\n    pub fn %i(&self) -> Option<&%P> {\n        self.%i.get(&self.%i).filter(|%L| %L.%i > %n)\n    }\n\n    fn %i(&mut self, %i: %P) {\n        self.%i += %i.%i;\n        // %S\n        self.%i.insert(%i.%i, %i);\n    }\n}\n\n",
     "#[derive(Debug, Clone, PartialEq)]\npub struct %P {\n    /// %S\n    pub %i: %P,\n    pub %i: u64,\n    %i: Vec<%P>,\n    %i: Option<String>,\n}\n\n",
@@ -13,10 +14,10 @@ pub const RUST: &[&str] = &[
     "/// %S\n///\n/// %S\npub async fn %i(pool: &%P, %i: u64) -> Result<%P> {\n    let row = query!(\"select %i, %i from %i where %i = $1\", %i as i64)\n        .fetch_one(pool)\n        .await\n        .with_context(|| format!(\"%s {%i}\"))?;\n    debug!(%i, \"%g %t\");\n    Ok(%P { %i: row.%i, %i: row.%i })\n}\n\n",
 ];
 
-pub const TYPESCRIPT_HEAD: &str =
+pub(crate) const TYPESCRIPT_HEAD: &str =
     "// %S\nimport { %c, type %P } from '../%k';\nimport { %P } from '@%x/%k';\nimport %c from './%k';\n\n";
 
-pub const TYPESCRIPT: &[&str] = &[
+pub(crate) const TYPESCRIPT: &[&str] = &[
     "/** %S */\nexport async function %c(%c: %P, limit = %n): Promise<%P[]> {\n  const rows = await %c.%c({ %c: limit, %c: '%k' });\n  if (!rows.length) {\n    throw new %P(`%s ${%c.%c}`);\n  }\n  return rows.map((%L) => ({ ...%L, %c: %c(%L.%c) }));\n}\n\n",
     "export interface %P {\n  %c: string;\n  %c?: %P;\n  /** %S */\n  %c: Record<string, %P>;\n  %c: number[];\n}\n\n",
     "export function %P({ %c, %c }: %PProps) {\n  const [%c, set%P] = useState<%P | null>(null);\n  useEffect(() => {\n    // %S\n    void %c(%c).then(set%P);\n  }, [%c]);\n  return (\n    <section className=\"%k\" data-testid=\"%k\">\n      <h2>%w %w %w</h2>\n      {%c?.map((%L) => <%P key={%L.%c} %c={%L} />)}\n    </section>\n  );\n}\n\n",
@@ -27,9 +28,9 @@ pub const TYPESCRIPT: &[&str] = &[
     ".%k {\n  display: grid;\n  gap: %npx;\n  color: #%h;\n}\n\n",
 ];
 
-pub const PYTHON_HEAD: &str = "\"\"\"%S\"\"\"\n\nfrom __future__ import annotations\n\nimport %x\nfrom %i.%i import %P, %i\n\nlogger = logging.getLogger(__name__)\n\n\n";
+pub(crate) const PYTHON_HEAD: &str = "\"\"\"%S\"\"\"\n\nfrom __future__ import annotations\n\nimport %x\nfrom %i.%i import %P, %i\n\nlogger = logging.getLogger(__name__)\n\n\n";
 
-pub const PYTHON: &[&str] = &[
+pub(crate) const PYTHON: &[&str] = &[
     "def %i(%i: %P, limit: int = %n) -> list[%P]:\n    \"\"\"%S\n\n    %S\n    \"\"\"\n    out = []\n    for %L in %i.%i(limit=limit):\n        if not %L.%i:\n            logger.warning(\"%s: %%s\", %L)\n            continue\n        out.append(%i(%L, %i=%L.%i))\n    return out\n\n\n",
     "@dataclass\nclass %P:\n    \"\"\"%S\"\"\"\n\n    %i: str\n    %i: int = %n\n    %i: dict[str, %P] = field(default_factory=dict)\n\n    def %i(self) -> bool:\n        return self.%i > %n and not self.%i\n\n\n",
     "def test_%i_%z_%t(tmp_path):\n    %i = %P(%i=\"%k\", %i=%n)\n    result = %i(%i)\n    assert result.%i == %n\n    assert \"%t\" in result.%i, \"%s\"\n\n\n",
@@ -39,9 +40,9 @@ pub const PYTHON: &[&str] = &[
     "@pytest.fixture\ndef %i(%i):\n    with %P(%i, %i=%n) as %L:\n        %L.%i()\n        yield %L\n\n\n",
 ];
 
-pub const GO_HEAD: &str = "// Package %t: %S\npackage %t\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\n\t\"example.com/%k/%t\"\n\t\"github.com/%x/%x\"\n)\n\n";
+pub(crate) const GO_HEAD: &str = "// Package %t: %S\npackage %t\n\nimport (\n\t\"context\"\n\t\"fmt\"\n\n\t\"example.com/%k/%t\"\n\t\"github.com/%x/%x\"\n)\n\n";
 
-pub const GO: &[&str] = &[
+pub(crate) const GO: &[&str] = &[
     "// %P: %S\nfunc (%L *%P) %P(ctx context.Context, %c string) ([]%P, error) {\n\trows, err := %L.%c.%P(ctx, %c, %n)\n\tif err != nil {\n\t\treturn nil, fmt.Errorf(\"%s: %%w\", err)\n\t}\n\tfor _, row := range rows {\n\t\t%L.%c[row.%P] = row\n\t}\n\treturn rows, nil\n}\n\n",
     "type %P struct {\n\t// %S\n\t%P string `json:\"%i\"`\n\t%P int64 `json:\"%i,omitempty\"`\n\t%c map[string]*%P\n}\n\n",
     "func Test%P(t *testing.T) {\n\tcases := []struct{ name, want string }{\n\t\t{\"%s\", \"%k\"},\n\t\t{\"%a %o\", \"%k\"},\n\t}\n\tfor _, tc := range cases {\n\t\tif got := %c(tc.name); got != tc.want {\n\t\t\tt.Errorf(\"%c(%%q) = %%q, want %%q\", tc.name, got, tc.want)\n\t\t}\n\t}\n}\n\n",
@@ -49,7 +50,7 @@ pub const GO: &[&str] = &[
 ];
 
 /// Lines that an edit inserts, one list for each language in the order of `Code::ALL`.
-pub const INSERTS: [&[&str]; 4] = [
+pub(crate) const INSERTS: [&[&str]; 4] = [
     &[
         "    let %i = %i.%i().unwrap_or_default();\n",
         "    // %S\n",
@@ -72,7 +73,7 @@ pub const INSERTS: [&[&str]; 4] = [
 ];
 
 /// Settings of a project, in YAML.
-pub const YAML: &[&str] = &[
+pub(crate) const YAML: &[&str] = &[
     "%k:\n  %i: %n\n  %i: \"%k\"\n  enabled: true\n\n",
     "# %S\n%k:\n  - name: %w %w\n    run: %k --%k\n  - uses: %x/%k@v%n\n\n",
     "%k:\n  image: %x:%V\n  environment:\n    %K: \"%N\"\n    %K: %k\n  depends_on: [%k]\n\n",

@@ -14,7 +14,7 @@ const OUTPUT: &[(f64, f64)] =
 
 impl Session<'_> {
     /// The next call, in the proportions of the measured sample.
-    pub fn call(&mut self) -> Call {
+    pub(crate) fn call(&mut self) -> Call {
         match self.ink.rng.weighted(&[390, 220, 175, 56, 32, 125]) {
             0 => self.bash(),
             1 => self.read(),
@@ -278,7 +278,7 @@ fn mem_take(files: &mut [String], at: usize) -> String {
 }
 
 /// The beginning of a text, cut at a character.
-pub fn cut(text: &str, length: usize) -> &str {
+pub(crate) fn cut(text: &str, length: usize) -> &str {
     &text[..text.floor_char_boundary(length)]
 }
 

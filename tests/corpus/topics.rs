@@ -1,13 +1,13 @@
 //! The subjects of the invented projects: each has a name, its own words and its own modules.
 
 /// What a project is about.
-pub struct Topic {
+pub(crate) struct Topic {
     pub name: &'static str,
     /// Domain words; they turn up in prose, identifiers and paths of the project.
     pub words: &'static str,
 }
 
-pub const TOPICS: &[Topic] = &[
+pub(crate) const TOPICS: &[Topic] = &[
     Topic {
         name: "tidewatch",
         words: "tide harbour gauge buoy swell mooring sounding chart current ebb marina pilot sluice estuary draught lock berth fathom",
@@ -106,20 +106,21 @@ pub const TOPICS: &[Topic] = &[
     },
 ];
 
-pub const USERS: &[&str] = &["mira", "jonas", "aiko", "petra", "sam", "leila", "tomasz", "dev", "nadia", "oskar"];
+pub(crate) const USERS: &[&str] =
+    &["mira", "jonas", "aiko", "petra", "sam", "leila", "tomasz", "dev", "nadia", "oskar"];
 
-pub const FOLDERS: &[&str] = &[
+pub(crate) const FOLDERS: &[&str] = &[
     "api", "core", "store", "parser", "render", "worker", "auth", "config", "model", "view", "service", "client",
     "util", "sync", "import", "report", "search", "queue", "http", "cli",
 ];
 
-pub const PACKAGES: &[&str] = &[
+pub(crate) const PACKAGES: &[&str] = &[
     "tokio", "serde", "react", "vitest", "fastify", "pydantic", "numpy", "sqlx", "zod", "redis", "axum", "lodash",
     "pytest", "httpx", "postgres", "webpack", "esbuild", "anyhow", "clap", "mocha", "eslint", "prettier", "ruff",
     "mypy", "rollup", "hyper", "tracing", "rayon", "express", "prisma",
 ];
 
-pub const SLUG: &[&[&str]] = &[
+pub(crate) const SLUG: &[&[&str]] = &[
     &["humble", "merry", "quiet", "dazzling", "fuzzy", "kind", "modular", "lucky", "brisk", "gentle"],
     &["doodling", "seeking", "brewing", "drifting", "painting", "tumbling", "humming", "snacking"],
     &["wolf", "umbrella", "seal", "whisper", "turtle", "popcorn", "comet", "teapot", "lagoon", "fern"],

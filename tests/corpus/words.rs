@@ -1,7 +1,7 @@
 //! The English and technical vocabulary of the synthetic corpus, in rough order of frequency.
 
 /// Common words; the position in the list is the Zipf rank.
-pub const COMMON: &str = "\
+pub(crate) const COMMON: &str = "\
 the to of and a in is it for that this with on be as not are if we from by you or an at can have \
 so when file but use all will test code now which no only do has should there one was its line new \
 error then need these i would add name data value they more first because into also set return any \
@@ -105,7 +105,7 @@ although unless whether despite towards beyond beneath above inside outside behi
 against along upon per versus except including regarding according due thanks sorry please welcome";
 
 /// Rare but real words, for phrases planted as facts.
-pub const RARE: &str = "\
+pub(crate) const RARE: &str = "\
 lantern walnut copper thimble saffron orchard marble kestrel tundra velvet anchor juniper pebble \
 hammock violin meadow cobalt trellis falcon granite lagoon mitten nutmeg obelisk parsley quarry \
 rhubarb satchel teapot umbrella viaduct wicker yonder zephyr almond basalt cinnamon dormouse ember \
@@ -114,7 +114,7 @@ thistle urchin vellum willow yarrow amber bramble cedar dahlia elder fennel ging
 jackdaw kelp lilac magpie nettle osprey plover quill rowan sedge turnip vetch wren acorn badger";
 
 /// Regular verbs that keep their stem before a suffix.
-pub const VERBS: &str = "\
+pub(crate) const VERBS: &str = "\
 check update handle parse load return create remove call store validate resolve render \
 fetch cache reject accept merge rename replace restore collect compare compute convert count \
 delete describe detect encode ensure escape expand export expose filter flatten follow group ignore \
@@ -126,7 +126,7 @@ support suspend synchronise tag test toggle touch trace track transform traverse
 unwrap upload validate verify visit warn watch wrap yield";
 
 /// Adjectives that fit technical nouns.
-pub const ADJECTIVES: &str = "\
+pub(crate) const ADJECTIVES: &str = "\
 stale missing empty duplicate invalid slow nested shared local remote partial final initial pending \
 unused broken optional global internal external temporary concurrent recursive explicit implicit \
 lazy eager cached dirty fresh large small single multiple legacy modern atomic ordered unordered \
@@ -134,7 +134,7 @@ sorted signed unsigned mutable immutable public private hidden visible generic s
 escaped encoded trailing leading first last previous next upstream downstream unexpected redundant";
 
 /// Nouns found in almost every code base.
-pub const NOUNS: &str = "\
+pub(crate) const NOUNS: &str = "\
 file request test cache handler value config error path field function result module line message \
 key list query index state record type service client server table token option entry event branch \
 schema user session parser buffer queue worker job task thread lock timeout response header body \

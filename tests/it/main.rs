@@ -15,7 +15,6 @@ mod export;
 mod sessions;
 mod show;
 // How well ranking finds what is known to be there.
-#[allow(unreachable_pub, clippy::all, clippy::pedantic, clippy::nursery, clippy::print_stdout, clippy::unwrap_used)]
 #[path = "../corpus/mod.rs"]
 mod corpus;
 mod ranking;
