@@ -377,6 +377,25 @@ fn context_follows_the_conversation() {
     assert!(ran.stdout.contains("The file has been updated"), "{}", ran.stdout);
 }
 
+/// Patterns and paths for which the engine's automata are too small find files all the same.
+#[test]
+fn a_pattern_may_have_many_parts() {
+    let env = Env::new();
+    let path = format!("/home/u/x/{}/heron-0123456789abcdefgh", "deep/".repeat(250));
+    let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
+    let message = call("Read", "t1", json!({ "file_path": path }));
+    let said = Said { session: A, number: 1, parent: 0, at, cwd, branch, agent: None, message };
+    env.write(format!("-p/{A}.jsonl"), said.line());
+    env.index();
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    for (pattern, code) in
+        [(&*format!("*n{}", "?".repeat(19)), 0), (&*format!("*m{}", "?".repeat(19)), 1), (folder, 0), ("[z-a]{", 1)]
+    {
+        let ran = env.run(&["search", "--no-refresh", "--file", pattern]);
+        assert_eq!(ran.code, code, "{pattern}: {}", ran.stderr);
+    }
+}
+
 /// A session with two calls made at once. Each result is given with the message it follows, its call and its text.
 fn two_calls(results: [(u32, &str, &str); 2]) -> Env {
     let env = Env::new();
