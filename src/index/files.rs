@@ -1,11 +1,12 @@
 //! Finding documents by the files they are about, and the prompts that led to them.
 
 use tantivy::collector::DocSetCollector;
-use tantivy::query::{AllQuery, BooleanQuery, Occur, PhraseQuery, Query as TantivyQuery, RegexQuery, TermQuery};
+use tantivy::query::{AllQuery, BooleanQuery, Occur, PhraseQuery, Query as TantivyQuery, TermQuery};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, Term};
 
 use super::checkpoint::FileKey;
+use super::filter::beginning;
 use super::reader::Reader;
 use super::schema::from_class;
 use crate::document::{Document, Kind, Role};
@@ -148,13 +149,11 @@ impl Reader {
     }
 
     fn spelled(&self, spelling: &Spelling) -> tantivy::Result<Box<dyn TantivyQuery>> {
-        let regex = |pattern: &str| -> tantivy::Result<Box<dyn TantivyQuery>> {
-            Ok(Box::new(RegexQuery::from_pattern(pattern, self.fields.file)?))
-        };
+        let file = self.fields.file;
         match spelling {
-            Spelling::Exact(path) => Ok(term(self.fields.file, path)),
-            Spelling::Below(folder) => regex(&format!("{}/.*", escaped(folder))),
-            Spelling::Pattern(pattern) => regex(pattern),
+            Spelling::Exact(path) => Ok(term(file, path)),
+            Spelling::Below(folder) => self.fitting(file, &beginning(&format!("{folder}/"))),
+            Spelling::Pattern(pattern) => self.fitting(file, pattern),
         }
     }
 
@@ -169,19 +168,4 @@ fn any(queries: Vec<Box<dyn TantivyQuery>>) -> Box<dyn TantivyQuery> {
 
 fn term(field: Field, text: &str) -> Box<dyn TantivyQuery> {
     Box::new(TermQuery::new(Term::from_field_text(field, text), IndexRecordOption::Basic))
-}
-
-/// Takes the meaning from every character that has one in a regular expression.
-pub fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if !c.is_alphanumeric()
-            && c.is_ascii()
-            && !matches!(c, '/' | '_' | ' ' | ':' | '@' | ',' | '%' | '=' | '!' | '~')
-        {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
 }

@@ -8,8 +8,9 @@ use tantivy::indexer::{MergeCandidate, MergePolicy};
 pub(super) const MERGED_CAP: u32 = 300_000;
 /// A segment of which more than this share is deleted is rewritten.
 const DELETED_SHARE: f64 = 0.5;
-/// So many large segments are left as they are.
-const MANY: usize = 8;
+/// More segments than this are merged at the end of a large run. Each costs every search about a third of a millisecond;
+/// merging those of 1 GB costs a sixth of the time to build them, once.
+const MANY: usize = 3;
 /// A segment with so many times fewer documents than the largest is not worth its own files.
 const DWARF: u32 = 4;
 /// Sizes of segments that belong together, and how many of them are one too many.

@@ -50,7 +50,7 @@ pub use columns::{Names, Row, RowAt, Spent};
 pub use correct::{Corrections, Meant};
 use directory::{META, SafeDirectory};
 use disk::make_private_folder;
-pub use files::{About, Said, Spelling, escaped};
+pub use files::{About, Said, Spelling};
 pub use filter::{Listed, UnknownName};
 pub use find::{Factors, Ranked, Search, Sort};
 pub use gather::Found;
