@@ -1,7 +1,7 @@
 //! The keys of Claude Code's lines that are passed over. A key that is neither here nor in a shape is new to us, and its
 //! words are kept.
 
-/// Keys that are known and hold nothing anybody would search for.
+/// Keys that are known and contain nothing anybody would search for, in order.
 const KNOWN: [&str; 118] = [
     "accountUuid",
     "apiErrorStatus",
@@ -15,6 +15,7 @@ const KNOWN: [&str; 118] = [
     "backup",
     "bridgeSessionId",
     "cache_control",
+    "cache_creation",
     "caller",
     "cause",
     "citations",
@@ -40,18 +41,22 @@ const KNOWN: [&str; 118] = [
     "hookAdditionalContext",
     "hookCount",
     "hookErrors",
+    "hookEvent",
     "hookInfos",
     "hookName",
-    "hookEvent",
     "id",
     "imagePasteIds",
+    "inference_geo",
+    "input_tokens",
     "interruptedMessageId",
     "isAbortedMidStream",
     "isFork",
+    "isMeta",
     "isReplay",
     "isSnapshotUpdate",
     "isVirtual",
     "isVisibleInTranscriptOnly",
+    "iterations",
     "key",
     "lastSequenceNum",
     "level",
@@ -72,8 +77,8 @@ const KNOWN: [&str; 118] = [
     "parentToolUseID",
     "permissionMode",
     "pluginPrompt",
-    "preventedContinuation",
     "prNumber",
+    "preventedContinuation",
     "promptId",
     "promptSource",
     "refusedUserMessageUuid",
@@ -89,15 +94,16 @@ const KNOWN: [&str; 118] = [
     "session_id",
     "signature",
     "slug",
+    "snapshot",
     "source",
     "sourceToolAssistantUUID",
     "sourceToolUseID",
     "spawnDepth",
     "speed",
+    "stopReason",
     "stop_details",
     "stop_reason",
     "stop_sequence",
-    "stopReason",
     "tag",
     "taskId",
     "teamName",
@@ -115,15 +121,19 @@ const KNOWN: [&str; 118] = [
     "userType",
     "wakeupSource",
     "worktreeSession",
-    "iterations",
-    "inference_geo",
-    "cache_creation",
-    "input_tokens",
-    "snapshot",
-    "isMeta",
 ];
 
-/// Whether a key may be passed over.
+/// Returns whether a key may be passed over.
 pub(super) fn is_known(key: &str) -> bool {
-    KNOWN.contains(&key)
+    KNOWN.binary_search(&key).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KNOWN;
+
+    #[test]
+    fn keys_are_in_order() {
+        assert!(KNOWN.is_sorted());
+    }
 }

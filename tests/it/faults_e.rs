@@ -40,6 +40,40 @@ fn e1_schema_changed() {
     assert_eq!(missing(&env, NAMES.len()), [""; 0]);
 }
 
+/// The index in `fixtures/index-1` was written by the first program with format 1, and its transcripts are gone. Whatever
+/// the format is by now, everything in it is taken over, and what was forgotten stays forgotten.
+#[test]
+fn e1_an_index_of_format_1_is_taken_over() {
+    let env = Env::new();
+    env.index();
+    let (current, older) = make_older(&env);
+    std::fs::remove_dir_all(&older).expect("removed");
+    std::fs::create_dir(&older).expect("made");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/index-1");
+    for (name, bytes) in files(&fixture) {
+        std::fs::write(older.join(name), bytes).expect("written");
+    }
+    env.heal();
+    assert!(current.is_dir() && !older.is_dir(), "the new one is there and the old one gone");
+    let status: Value = serde_json::from_str(&env.run(&["status", "--json"]).stdout).expect("JSON");
+    let counts = ["documents", "sessions", "agents", "sessions_only_in_index"].map(|name| status[name].as_u64());
+    assert_eq!(counts, [87, 4, 5, 4].map(Some), "{status}");
+    for (query, hits) in [
+        ("\"numbat-abort\" role:subagent", 1),
+        ("\"cassowaryflow\"", 1),
+        ("\"capybarapath\"", 1),
+        ("\"historyonlystoatling\"", 1),
+        ("parseRetryAfter kind:prompt", 2),
+        ("\"PostingBatch\"", 0),
+    ] {
+        assert_eq!(env.count(query), hits, "{query}");
+    }
+    let shown = env.run(&["show", "--no-refresh", "05000001"]);
+    assert!(shown.stdout.contains("Retry-After") && shown.stdout.contains("2026-07-18"), "{}", shown.stdout);
+    let changed = env.run(&["file", "--no-refresh", "token.rs"]);
+    assert!(changed.code == 0 && changed.stdout.contains("05000001"), "{} {}", changed.stdout, changed.stderr);
+}
+
 /// The old index goes only when the new one is in place: here the new one cannot be built at first.
 #[test]
 fn e1_schema_changed_and_the_first_run_fails() {
