@@ -41,13 +41,12 @@ impl MergePolicy for Tiers {
     }
 }
 
-/// What to merge at the end of a large run: as many small segments at a time as may become one, in at least two merges,
-/// which run side by side.
+/// Chooses as many small segments at a time as may become one.
 fn bins(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
     let mut small: Vec<&SegmentMeta> = segments.iter().filter(|segment| segment.num_docs() <= MERGED_CAP / 2).collect();
     small.sort_by_key(|segment| (segment.num_docs(), segment.id()));
     let all: u32 = small.iter().map(|segment| segment.num_docs()).sum();
-    let parts = all.div_ceil(MERGED_CAP).max(2);
+    let parts = all.div_ceil(MERGED_CAP).max(1);
     // Segments of uneven size fill no bin to the brim.
     let room = (all / parts + small.last().map_or(0, |largest| largest.num_docs())).min(MERGED_CAP);
     let mut bins: Vec<(u32, Vec<SegmentId>)> = Vec::new();

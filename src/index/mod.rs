@@ -368,6 +368,8 @@ fn create_or_open(path: &Path, directory: SafeDirectory) -> Result<tantivy::Inde
     let settings = IndexSettings {
         docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(ZSTD_LEVEL) }),
         docstore_blocksize: STORE_BLOCK,
+        // A thread for each segment costs more in switches and memory than it saves: all cores are busy already.
+        docstore_compress_dedicated_thread: false,
         ..IndexSettings::default()
     };
     let mut index = tantivy::Index::create(directory, schema, settings).map_err(|error| tantivy_error(path, &error))?;

@@ -29,7 +29,7 @@ const IN_FLIGHT: usize = 8 << 20;
 /// Bytes of text that are sent to one of tantivy's threads together.
 const BATCH: usize = 1 << 20;
 /// Memory in which all threads of a large run build segments.
-const HEAP_LARGE: usize = 128 << 20;
+const HEAP_LARGE: usize = 64 << 20;
 /// The same for a run of a few lines. tantivy requires at least 15 MB.
 const HEAP_SMALL: usize = 16 << 20;
 
@@ -119,7 +119,8 @@ impl Writer {
         let options = tantivy::indexer::IndexWriterOptions::builder()
             .num_worker_threads(threads)
             .memory_budget_per_thread(heap)
-            .num_merge_threads(if size == RunSize::Small { 1 } else { cores.min(2) })
+            // Two merges at a time would take twice the memory.
+            .num_merge_threads(1)
             .build();
         let writer: IndexWriter<Entry> =
             index.writer_with_options(options).map_err(|error| tantivy_error(path, &error))?;
