@@ -52,7 +52,7 @@
 //! | a merge at the end of a build | only above 3 segments, one at a time | 1 GB: 15 → 16 CPU-seconds, search 7.4 → 6.0 ms |
 //! | one permit per document on its way to the index | one per batch of 1 MB | 1 GB: 21.6 → 16.5 CPU-seconds |
 //! | CPU pinning, `mallopt`, `malloc_trim` | deleted | within noise; memory is bounded by fewer threads and smaller segments instead |
-//! | a thread for each segment that compresses stored text | off | 8 GB: peak memory 440 → 335 MB, 310 with one merge at a time, less with smaller segments |
+//! | a thread for each segment that compresses stored text | off | 8 GB: peak memory 437 → 334 MB, 312 with one merge at a time, 269 with smaller segments |
 //! | closing the index after a one-shot search | left to the system | up to 1 ms of 9 |
 //! | tantivy's hidden `delete_query` | a term that names exactly what is deleted | |
 //! | 42 lenient serde visitors | one, `event::lenient` | parsing 794 → 801 MB/s; 89 lines |
@@ -66,7 +66,7 @@
 //! | `SafeDirectory` and what is around it | kept | tantivy alone can lose a commit in a power cut; the crash tests show it |
 //! | spelling, word forms, shell commands, HTML of `stats` | kept | they are features, not plumbing |
 //!
-//! What limits the full index: reading and parsing real sessions costs about 0.4 of what tantivy needs for the documents in
+//! The full index is limited by reading: parsing real sessions costs about 0.4 of what tantivy needs for the documents in
 //! them, because only a fifth of the bytes is text. A reader at the speed of bare serde would bring that to 0.15.
 
 pub mod fault;

@@ -36,7 +36,7 @@ use unspool::render::json;
 use crate::config::{Config, Global};
 use crate::out;
 
-/// What every help ends with.
+/// The examples at the end of every help text.
 const EXAMPLES: &str = "\
 Examples:
   unspool oauth retry              find sessions about it (short for `unspool search …`)
@@ -48,12 +48,12 @@ Examples:
 More help: unspool help query, unspool help environment, unspool help exit-codes
 ";
 
-/// What follows in `-h`.
+/// The text after the examples in `-h`.
 const EXIT_CODES: &str = "\
 Exit codes: 0 found or done, 1 nothing found, 2 wrong usage or failure, 3 done with problems,
   4 index unusable, 5 busy, 6 no space or no permission, 130 interrupted";
 
-/// What follows in `--help`.
+/// The text after the examples in `--help`.
 const MORE: &str = "
 Environment:
   UNSPOOL_ROOTS      folders to look in, as in PATH; --root wins
@@ -189,7 +189,7 @@ fn plain(arg: OsString) -> OsString {
     if text.starts_with('-') && blank.is_some() && !is_value { words::marked(&text) } else { arg }
 }
 
-/// Reads the arguments. In a search, words that are not options are told apart from options first: `oauth -github`.
+/// Parses the arguments. In a search, words that only look like options are marked first: `oauth -github`.
 fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut args = with_search(args);
     if let Some(at) = command_at(&args).filter(|at| args[*at] == "search") {

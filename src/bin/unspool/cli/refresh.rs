@@ -20,7 +20,7 @@ const CHEAP: u64 = 64 << 20;
 /// How long a search waits for the index.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Whether the index is brought up to date first, for all commands that answer from it.
+/// The option of all commands that answer from the index: do not bring it up to date first.
 #[derive(Args, Debug)]
 pub(crate) struct RefreshArgs {
     /// Answer from the index as it is, without looking for new messages first

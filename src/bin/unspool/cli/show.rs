@@ -61,7 +61,7 @@ pub(crate) struct ShowArgs {
     refresh: RefreshArgs,
 }
 
-/// Which parts of a conversation are wanted besides its main thread, for all commands that print one.
+/// The options of all commands that print a conversation: what to include besides its main thread.
 #[derive(Args, Debug)]
 pub(crate) struct PartsArgs {
     /// Include what subagents said where they were sent, instead of naming them

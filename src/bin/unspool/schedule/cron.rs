@@ -75,7 +75,7 @@ impl Cron<'_> {
             command if command.contains(" --rebuild") => Task::Rebuild,
             _ => Task::Index,
         };
-        // Cron itself does not tell.
+        // Cron has no command that reports it.
         let next = crontab(&when).and_then(|time| time.find_next(self.0.now.timestamp()).ok());
         JobStatus {
             task: task.name().to_string(),
