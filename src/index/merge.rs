@@ -1,28 +1,41 @@
-//! Which segments are merged: few enough that a search stays quick, never so much at once that memory grows.
+//! Chooses the segments to merge: few enough segments for fast searches, never so much at once that memory grows.
+
+use std::path::{Path, PathBuf};
 
 use tantivy::SegmentMeta;
-use tantivy::index::SegmentId;
+use tantivy::index::{SegmentComponent, SegmentId};
 use tantivy::indexer::{MergeCandidate, MergePolicy};
 
-/// The most documents one merge makes into a segment: their words and columns are in memory meanwhile.
-pub(super) const MERGED_CAP: u32 = 300_000;
+/// The largest segment that a merge makes, in documents: a merge keeps their words and columns in memory.
+const MERGED_CAP: u32 = 300_000;
+/// This many bytes of distinct words count as a document. Real sessions have a fourth of that. 1 GB of random words,
+/// merged into one segment, took 1.3 GB of memory.
+const TERM_BYTES: u64 = 200;
 /// A segment of which more than this share is deleted is rewritten.
 const DELETED_SHARE: f64 = 0.5;
 /// More segments than this are merged at the end of a large run. Each costs every search about a third of a millisecond;
 /// merging those of 1 GB costs a sixth of the time to build them, once.
 const MANY: usize = 3;
-/// A segment with so many times fewer documents than the largest is not worth its own files.
+/// A segment this many times smaller than the largest is not worth its own files.
 const DWARF: u32 = 4;
 /// Sizes of segments that belong together, and how many of them are one too many.
 const TIERS: [(u32, usize); 3] = [(4_000, 6), (20_000, 8), (MERGED_CAP, 10)];
 
 /// Merges segments of like size when there are too many of them, the smallest first.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tiers;
+#[derive(Clone, Debug)]
+pub(super) struct Tiers {
+    folder: PathBuf,
+}
+
+impl Tiers {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_path_buf() }
+    }
+}
 
 impl MergePolicy for Tiers {
     fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
-        let sizes = by_size(segments);
+        let sizes = by_size(&self.folder, segments);
         let mut candidates = Vec::new();
         let mut floor = 0;
         for (ceiling, most) in TIERS {
@@ -41,54 +54,61 @@ impl MergePolicy for Tiers {
     }
 }
 
-/// Chooses as many small segments at a time as may become one.
-fn bins(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
-    let mut small: Vec<&SegmentMeta> = segments.iter().filter(|segment| segment.num_docs() <= MERGED_CAP / 2).collect();
-    small.sort_by_key(|segment| (segment.num_docs(), segment.id()));
-    let all: u32 = small.iter().map(|segment| segment.num_docs()).sum();
+/// Chooses what to merge at the end of a large run: nothing if there are few segments, or only dwarfs.
+pub(super) fn at_end(folder: &Path, segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
+    let sizes = by_size(folder, segments);
+    let dwarfs = dwarfs(&sizes);
+    if segments.len() - dwarfs.len() > MANY {
+        return bins(&sizes);
+    }
+    [dwarfs].into_iter().filter(|dwarfs| !dwarfs.is_empty()).collect()
+}
+
+/// Divides small segments into groups, each of which becomes one segment.
+fn bins(sizes: &[(u32, &SegmentMeta)]) -> Vec<Vec<SegmentId>> {
+    let small = || sizes.iter().filter(|(size, _)| *size <= MERGED_CAP / 2);
+    let all = small().fold(0u32, |all, (size, _)| all.saturating_add(*size));
     let parts = all.div_ceil(MERGED_CAP).max(1);
     // Segments of uneven size fill no bin to the brim.
-    let room = (all / parts + small.last().map_or(0, |largest| largest.num_docs())).min(MERGED_CAP);
+    let room = (all / parts + small().last().map_or(0, |(largest, _)| *largest)).min(MERGED_CAP);
     let mut bins: Vec<(u32, Vec<SegmentId>)> = Vec::new();
-    for segment in small {
+    for (size, segment) in small() {
         match bins.last_mut() {
-            Some((size, bin)) if *size + segment.num_docs() <= room => {
-                *size += segment.num_docs();
+            Some((full, bin)) if *full + size <= room => {
+                *full += size;
                 bin.push(segment.id());
             }
-            _ => bins.push((segment.num_docs(), vec![segment.id()])),
+            _ => bins.push((*size, vec![segment.id()])),
         }
     }
     bins.into_iter().map(|(_, bin)| bin).filter(|bin| bin.len() > 1).collect()
 }
 
-/// Chooses what to merge at the end of a large run: nothing if there are few segments, or only dwarfs.
-pub(super) fn at_end(segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
-    let dwarfs = dwarfs(segments);
-    if segments.len() - dwarfs.len() > MANY {
-        return bins(segments);
-    }
-    [dwarfs].into_iter().filter(|dwarfs| !dwarfs.is_empty()).collect()
-}
-
 /// Returns segments that are tiny next to the largest, as many as may become one.
-fn dwarfs(segments: &[SegmentMeta]) -> Vec<SegmentId> {
-    let sizes = by_size(segments);
+fn dwarfs(sizes: &[(u32, &SegmentMeta)]) -> Vec<SegmentId> {
     let largest = sizes.last().map_or(0, |(size, _)| *size);
     fitting(&sizes.iter().filter(|(size, _)| *size <= largest / DWARF).collect::<Vec<_>>())
 }
 
-fn by_size(segments: &[SegmentMeta]) -> Vec<(u32, &SegmentMeta)> {
-    let mut sizes: Vec<_> = segments.iter().map(|segment| (segment.num_docs(), segment)).collect();
+/// Returns the segments with their sizes, the smallest first.
+fn by_size<'a>(folder: &Path, segments: &'a [SegmentMeta]) -> Vec<(u32, &'a SegmentMeta)> {
+    let mut sizes: Vec<_> = segments.iter().map(|segment| (size(folder, segment), segment)).collect();
     sizes.sort_by_key(|(size, segment)| (*size, segment.id()));
     sizes
 }
 
-/// The smallest segments of a tier that together stay below the cap.
+/// Returns the size of a segment in documents, or the documents that would have as many distinct words if that is more.
+fn size(folder: &Path, segment: &SegmentMeta) -> u32 {
+    let terms = folder.join(segment.relative_path(SegmentComponent::Terms));
+    let bytes = std::fs::metadata(terms).map_or(0, |file| file.len());
+    segment.num_docs().max(u32::try_from(bytes / TERM_BYTES).unwrap_or(u32::MAX / 2))
+}
+
+/// Returns the smallest segments of a tier that together stay below the cap.
 fn fitting(tier: &[&(u32, &SegmentMeta)]) -> Vec<SegmentId> {
     let mut total = 0;
     let fits = tier.iter().take_while(|(size, _)| {
-        total += size;
+        total = u32::saturating_add(total, *size);
         total <= MERGED_CAP
     });
     let ids: Vec<_> = fits.map(|(_, segment)| segment.id()).collect();

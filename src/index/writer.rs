@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tantivy::indexer::{NoMergePolicy, UserOperation};
-use tantivy::{IndexWriter, Term};
+use tantivy::{IndexWriter, SegmentMeta, Term};
 
 use super::budget::{Budget, Permit};
 use super::checkpoint::{Checkpoint, FileKey};
@@ -128,7 +128,7 @@ impl Writer {
         // commit loses a deletion.
         writer.run(Vec::new()).map_err(|error| tantivy_error(path, &error))?;
         match size {
-            RunSize::Small => writer.set_merge_policy(Box::new(Tiers)),
+            RunSize::Small => writer.set_merge_policy(Box::new(Tiers::new(path))),
             // Merged once, at the end, when the memory for building segments is free again.
             RunSize::Large => writer.set_merge_policy(Box::new(NoMergePolicy)),
         }
@@ -265,7 +265,7 @@ impl Writer {
     fn finish(mut self) -> Result<()> {
         if self.size != RunSize::Small {
             let segments = self.writer.0.index().searchable_segment_metas().map_err(|error| self.error(&error))?;
-            let bins = merge::at_end(&segments);
+            let bins = merge::at_end(&self.path, &segments);
             // Held on to, the list would keep the files of what was merged.
             drop(segments);
             let merges: Vec<_> = bins.iter().map(|bin| self.writer.0.merge(bin)).collect();
@@ -280,16 +280,19 @@ impl Writer {
             .map_err(|error| Error::new(ErrorKind::Other, "merging failed").because(error))
     }
 
-    /// Commits, and merges all segments into one, so that nothing deleted is left in any file. If that fails halfway, the
-    /// next run does it.
+    /// Commits, and rewrites every segment with deletions, so that nothing deleted is left in any file. If that fails
+    /// halfway, the next run does it.
     pub fn commit_and_squeeze(mut self) -> Result<()> {
         // A merge of tantivy's own choice would take segments away from under ours.
         self.writer.0.set_merge_policy(Box::new(NoMergePolicy));
         self.erasing = true;
         self.commit(false)?;
-        let ids = self.writer.0.index().searchable_segment_ids().map_err(|error| self.error(&error))?;
-        if !ids.is_empty() {
-            self.writer.0.merge(&ids).wait().map_err(|error| self.error(&error))?;
+        let segments = self.writer.0.index().searchable_segment_metas().map_err(|error| self.error(&error))?;
+        let holed: Vec<_> = segments.iter().filter(|segment| segment.has_deletes()).map(SegmentMeta::id).collect();
+        // Held on to, the list would keep the files of what was rewritten.
+        drop(segments);
+        for id in holed {
+            self.writer.0.merge(&[id]).wait().map_err(|error| self.error(&error))?;
         }
         self.writer.0.garbage_collect_files().wait().map_err(|error| self.error(&error))?;
         self.erasing = false;
