@@ -3,24 +3,23 @@
 //! [`Builder`] is a fold over the lines of a file. Its whole memory is a [`FileState`], which is kept with the
 //! checkpoint, so that reading a file in ten runs gives the same documents as reading it in one.
 
-mod build;
-mod markup;
+mod tags;
+mod clean;
 mod shell;
-mod shell_words;
-mod tally;
-mod words;
+mod totals;
+mod builder;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::event::Trace;
+use crate::transcript::Trace;
 
-pub use build::{Builder, OwnTranscripts, Place};
+pub use builder::{Builder, OwnTranscripts, Place};
+pub use clean::normal_path;
 pub use shell::{Deed, Touch, is_shell, touched};
-pub use tally::{PAUSE, Tally};
-pub use words::normal_path;
+pub use totals::{PAUSE, Tally};
 
 /// The most text one document holds; longer texts become several documents of one message.
 /// (While a document is added it costs several times its size in memory.)
@@ -242,8 +241,8 @@ impl Document {
     pub fn with_raw(mut self, raw: String) -> Self {
         if self.has_input {
             let words =
-                words::call_text(self.tool.as_deref().unwrap_or_default(), &words::tool_words(&raw)).to_string();
-            self.text = words::pieces(&words, TEXT_CAP).first().map(ToString::to_string).unwrap_or_default();
+                clean::call_text(self.tool.as_deref().unwrap_or_default(), &clean::tool_words(&raw)).to_string();
+            self.text = clean::pieces(&words, TEXT_CAP).first().map(ToString::to_string).unwrap_or_default();
             self.input = Some(raw);
         } else {
             self.text = raw;

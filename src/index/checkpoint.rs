@@ -9,10 +9,20 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::card::{self, Card};
-use super::schema::{FORGOTTEN, GONE, PARSER_VERSION};
-use crate::discover::{Source, SourceKind, Stat};
 use crate::document::{Builder, Document, FileState};
+use crate::index::file_summary::{self, Card};
+use crate::transcript::discover::{Source, SourceKind, Stat};
+
+/// The number of the reading: raised when the same transcript would give other documents. Files read by an older
+/// number are read again, a commit at a time, while search goes on.
+///
+/// 1. First reading.
+pub const PARSER_VERSION: u32 = 1;
+
+/// What stands in place of a fingerprint for a file that is gone.
+pub(in crate::index) const GONE: u64 = 1;
+/// What stands in place of a fingerprint for a file that is to be left alone.
+pub(in crate::index) const FORGOTTEN: u64 = 2;
 
 /// The key of a file in the index: a fingerprint of its path's bytes.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -173,11 +183,11 @@ impl Checkpoint {
             path_hex: self.path_hex.clone(),
             kind: self.kind,
             gone_since: self.gone_since,
-            name: state.title().or(state.last_prompt.as_deref()).map(card::brief),
-            stand_in: stand_ins.into_iter().flatten().next().map(|text| card::brief(text)),
-            description: state.description.as_deref().map(card::brief),
-            project: state.project.as_deref().map(card::cut),
-            branch: state.branch.as_deref().map(card::cut),
+            name: state.title().or(state.last_prompt.as_deref()).map(file_summary::brief),
+            stand_in: stand_ins.into_iter().flatten().next().map(|text| file_summary::brief(text)),
+            description: state.description.as_deref().map(file_summary::brief),
+            project: state.project.as_deref().map(file_summary::cut),
+            branch: state.branch.as_deref().map(file_summary::cut),
             first: state.first,
             last: state.last,
             lines: self.lines,

@@ -3,34 +3,22 @@
 //! Every document keeps its text and all else that is known of it, so an index of another shape can be filled from
 //! an old one when the transcript itself is long gone.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use tantivy::schema::{
     BytesOptions, FAST, Field, IndexRecordOption, STORED, Schema, SchemaBuilder, TextFieldIndexing, TextOptions,
 };
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::budget::Permit;
-use super::checkpoint::{Checkpoint, FileKey};
-use super::entry::{Entry, Leaf};
-use super::ids::{uuid_bytes, uuid_group};
-use super::sealed::{seal_checkpoint, seal_document};
-use super::tokenizer::WORDS;
-use crate::analysis::ANALYSIS_VERSION;
-use crate::discover::SourceKind;
-use crate::document::{Document, Kind, MessageKey, Role, edits_files};
-use crate::error::{Error, ErrorKind};
+use crate::document::{Document, Kind, Role, edits_files};
+use crate::index::checkpoint::FileKey;
+use crate::index::tokenizer::WORDS;
+use crate::tokenize::ANALYSIS_VERSION;
 
 /// The number of the index format; an older program refuses a newer index.
 ///
 /// 1. First format.
 pub(super) const FORMAT_VERSION: u32 = 1;
-
-/// The number of the reading: raised when the same transcript would give other documents. Files read by an older
-/// number are read again, a commit at a time, while search goes on.
-///
-/// 1. First reading.
-pub const PARSER_VERSION: u32 = 1;
 
 /// The kind under which checkpoints are kept; no document has it.
 pub(super) const CHECKPOINT_KIND: &str = "file";
@@ -44,11 +32,6 @@ pub(super) const AGENT: &str = "agent";
 pub(super) const SEEN: &str = "seen";
 /// The flag of the checkpoint of a file with messages that no document tells of.
 pub(super) const WORDLESS: &str = "wordless";
-/// What stands in place of a fingerprint for a file that is gone.
-pub(super) const GONE: u64 = 1;
-/// What stands in place of a fingerprint for a file that is to be left alone.
-pub(super) const FORGOTTEN: u64 = 2;
-
 /// The columns of tokens: those of [`Document::usage`], then how much of the cache is kept for an hour.
 pub(super) const TOKENS: [&str; 5] = ["input", "cache_write", "cache_read", "output", "cache_hour"];
 
@@ -81,7 +64,7 @@ pub(super) struct Fields {
     pub(super) line: Field,
     /// Of a checkpoint: fingerprint of the file's state.
     pub(super) stat: Field,
-    /// Of a checkpoint: its [`super::Card`], as JSON.
+    /// Of a checkpoint: its [`crate::index::Card`], as JSON.
     pub(super) card: Field,
     pub(super) session: Field,
     /// Fingerprint of the session, to group by.
@@ -103,7 +86,7 @@ pub(super) struct Fields {
     pub(super) path: Field,
     /// The words.
     pub(super) body: Field,
-    /// All that is known of the entry; see [`super::sealed`].
+    /// All that is known of the entry; see [`crate::index::store::sealed`].
     pub(super) stored: Field,
 }
 
@@ -178,118 +161,6 @@ pub(super) fn fingerprint() -> u64 {
     *MADE
 }
 
-impl Fields {
-    /// Makes the entry of the session's name as a file has it; it can be replaced when the name changes.
-    pub(super) fn title_entry(&self, key: FileKey, document: Document, permit: Arc<Permit>) -> Entry {
-        let mut entry = self.entry(key, document, permit);
-        entry.values.push((self.checkpoint, Leaf::Text(title_term(key))));
-        entry
-    }
-
-    /// Makes the entry of a document.
-    pub(super) fn entry(&self, key: FileKey, document: Document, permit: Arc<Permit>) -> Entry {
-        let mut values = Vec::with_capacity(40);
-        let mut put = |field, leaf| values.push((field, leaf));
-        put(self.source, Leaf::Shared(key.text()));
-        put(self.group, Leaf::Unsigned(group_of(key, &document)));
-        put(self.class, Leaf::Unsigned(class_of(&document)));
-        put(self.session, Leaf::Text(capped(&document.session)));
-        put(self.session_key, Leaf::Unsigned(session_key(&document.session)));
-        put(self.role, Leaf::Name(document.role.name()));
-        put(self.kind, Leaf::Name(document.kind.name()));
-        if let Some(uuid) = &document.uuid {
-            put(self.uuid, Leaf::Bytes(uuid_bytes(uuid)));
-            // A copy made by the SDK is found by the id of its original too.
-            if let Some(original) = document.note.as_ref().filter(|_| document.kind != Kind::Title) {
-                put(self.uuid, Leaf::Bytes(uuid_bytes(original)));
-            }
-        }
-        put(self.line, Leaf::Unsigned(document.line));
-        if let Some(time) = document.timestamp {
-            put(self.time, Leaf::Signed(time));
-        }
-        if let Some(twin) = document.twin {
-            put(self.twin, Leaf::Unsigned(twin));
-        }
-        if document.kind == Kind::Title
-            && let Some(leaf) = &document.note
-        {
-            put(self.leaf, Leaf::Unsigned(uuid_group(leaf)));
-        }
-        if let Some([input, write, read, output]) = document.usage {
-            let message = document.message.or(document.uuid.as_deref().map(MessageKey::of));
-            put(self.message, Leaf::Unsigned(message.unwrap_or_default().number()));
-            for (field, count) in self.tokens.into_iter().zip([input, write, read, output, document.cache_hour]) {
-                put(field, Leaf::Unsigned(count));
-            }
-        }
-        let edits = document.kind == Kind::ToolUse && document.tool.as_deref().is_some_and(edits_files);
-        if let Some(file) = document.files.first().filter(|_| edits && !document.continued) {
-            put(self.edited, Leaf::Unsigned(xxh3_64(file.as_bytes())));
-        }
-        if document.error {
-            put(self.flag, Leaf::Name(ERROR));
-        }
-        if document.via.is_some() {
-            put(self.flag, Leaf::Name(SEEN));
-        }
-        if document.agent.is_some() || document.role == Role::Subagent {
-            put(self.flag, Leaf::Name(AGENT));
-        }
-        let named = [
-            (self.agent, &document.agent),
-            (self.via, &document.via),
-            (self.tool, &document.tool),
-            (self.model, &document.model),
-            (self.branch, &document.branch),
-            (self.project, &document.project),
-            (self.cwd, &document.cwd),
-        ];
-        for (field, value) in named {
-            if let Some(value) = value {
-                put(field, Leaf::Text(capped(value)));
-            }
-        }
-        if let (Some(agent), Some(id)) = (&document.via, original_id(&document)) {
-            put(self.via, Leaf::Text(seen_term(&document.session, agent, id)));
-        }
-        for file in &document.files {
-            put(self.path, Leaf::Text(file.clone()));
-            let (path, starts) = suffixes(file);
-            starts.into_iter().for_each(|start| put(self.file, Leaf::Tail(path.clone(), start)));
-        }
-        let raw = document.input.as_ref().unwrap_or(&document.text);
-        put(self.stored, Leaf::Bytes(seal_document(key, &document, raw)));
-        put(self.body, Leaf::Text(document.text));
-        Entry { values, _permit: permit }
-    }
-
-    /// Makes the entry of a checkpoint.
-    pub(super) fn checkpoint_entry(&self, checkpoint: &Checkpoint, permit: Arc<Permit>) -> Entry {
-        let key = checkpoint.key();
-        let mut values = vec![
-            (self.checkpoint, Leaf::Shared(key.text())),
-            (self.kind, Leaf::Name(CHECKPOINT_KIND)),
-            (self.session, Leaf::Text(checkpoint.session_id().to_string())),
-            (self.session_key, Leaf::Unsigned(session_key(checkpoint.session_id()))),
-            (self.group, Leaf::Unsigned(key.number())),
-            // No hit ever is a checkpoint; but a column that every document has is read faster.
-            (self.class, Leaf::Unsigned(class_of(&Document { kind: Kind::Unknown, ..Document::default() }))),
-            (self.stat, Leaf::Unsigned(checkpoint.stat_key())),
-            (self.card, Leaf::Text(serde_json::to_string(&checkpoint.card()).unwrap_or_default())),
-            (self.stored, Leaf::Bytes(seal_checkpoint(checkpoint))),
-        ];
-        if checkpoint.source_kind() == SourceKind::Session && !checkpoint.card().is_silent() {
-            values.push((self.flag, Leaf::Name(MAIN_FILE)));
-        }
-        if !checkpoint.state.wordless.is_empty() {
-            values.push((self.flag, Leaf::Name(WORDLESS)));
-        }
-        values.extend(checkpoint.state.saw.iter().map(|agent| (self.flag, Leaf::Text(saw(agent)))));
-        Entry { values, _permit: permit }
-    }
-}
-
 /// The flag of the checkpoint of a file with messages of a subagent that is not its own.
 pub(super) fn saw(agent: &str) -> String {
     format!("saw {agent}")
@@ -303,11 +174,6 @@ pub(super) fn seen_term(session: &str, agent: &str, uuid: &str) -> String {
 /// The term under which the name a file gives its session is found.
 pub(super) fn title_term(key: FileKey) -> String {
     format!("{}t", key.text())
-}
-
-/// Something stored that cannot be read. The reader, who knows of which index it is, says what to do about it.
-pub(super) fn damaged(cause: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Damaged, format!("the index is damaged: {cause}"))
 }
 
 /// Packs what ranking and counting need of each document into one small number.
@@ -374,24 +240,6 @@ fn action_bits(document: &Document) -> u64 {
     action << 9
 }
 
-/// Returns the id of a document's line. A copy made by the SDK has a new id and names the old one.
-fn original_id(document: &Document) -> Option<&str> {
-    let uuid = document.uuid.as_deref()?;
-    Some(document.note.as_deref().filter(|_| document.kind != Kind::Title).unwrap_or(uuid))
-}
-
-/// What documents must share to be one hit.
-fn group_of(key: FileKey, document: &Document) -> u64 {
-    match (original_id(document), document.kind) {
-        (Some(uuid), _) => uuid_group(uuid),
-        (None, Kind::Output) => xxh3_64_with_seed(b"output", key.number()),
-        (None, Kind::Link | Kind::Title) => {
-            xxh3_64_with_seed(document.text.as_bytes(), xxh3_64(document.session.as_bytes()))
-        }
-        (None, _) => xxh3_64_with_seed(&document.offset.to_le_bytes(), key.number()),
-    }
-}
-
 /// The number under which documents of a session are gathered.
 /// (44 bits: enough that no two sessions of one user share it, and a third less on disk.)
 pub(super) fn session_key(session: &str) -> u64 {
@@ -406,17 +254,6 @@ pub(super) fn capped(text: &str) -> String {
     text[..text.floor_char_boundary(TERM_BYTES)].to_string()
 }
 
-/// A path folded in case, and where the tails of it begin under which it is found: at each component.
-fn suffixes(path: &str) -> (Arc<str>, Vec<usize>) {
-    let path: Arc<str> = capped(&path.to_lowercase()).into();
-    let root = path.len() - path.trim_start_matches('/').len();
-    let components = path[root..].match_indices('/').map(|(at, _)| root + at + 1);
-    let starts = std::iter::once(root).chain(components).filter(|start| *start < path.len());
-    let whole = (root > 0).then_some(0);
-    let starts = starts.chain(whole).collect();
-    (path, starts)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -429,18 +266,5 @@ mod tests {
                 assert_eq!(from_class(class_of(&document)), (role, kind, true));
             }
         }
-    }
-
-    #[test]
-    fn paths_are_found_by_every_tail() {
-        let tails = |path: &str| {
-            let (path, starts) = suffixes(path);
-            starts.into_iter().map(|start| path[start..].to_string()).collect::<Vec<_>>()
-        };
-        assert_eq!(tails("/Home/u/x.rs"), ["home/u/x.rs", "u/x.rs", "x.rs", "/home/u/x.rs"]);
-        assert_eq!(tails("d:/w/x.cs"), ["d:/w/x.cs", "w/x.cs", "x.cs"]);
-        assert_eq!(tails("/a/"), ["a/", "/a/"]);
-        assert_eq!(tails("/"), ["/"]);
-        assert_eq!(tails(""), Vec::<String>::new());
     }
 }

@@ -2,7 +2,7 @@
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
-use crate::analysis::{Scratch, Term, analyze_with};
+use crate::tokenize::{Scratch, Term, analyze_with};
 
 /// The name of the tokenizer in the schema.
 pub(super) const WORDS: &str = "unspool_words";

@@ -2,17 +2,17 @@
 //!
 //! Plain words never are a syntax error. What else can be said is told in `parse.rs`.
 
-mod filter;
-pub mod forms;
 pub mod glob;
 pub mod names;
-mod parse;
+pub mod inflect;
 mod pattern;
+mod filter;
+mod parse;
 
 use std::collections::HashSet;
 
-use crate::analysis::{self, WHOLE_MARK};
 use crate::error::{Error, ErrorKind, Result};
+use crate::tokenize::{self, WHOLE_MARK};
 
 pub use filter::{Condition, FIELDS, Filter, Surroundings, Test};
 pub use pattern::Pattern;
@@ -290,7 +290,7 @@ impl Node {
 
 /// The beginning of a term as the index has it; of an identifier, its last part.
 fn folded(beginning: &str) -> String {
-    let last = analysis::terms(beginning).into_iter().rfind(|(_, _, whole)| !whole);
+    let last = tokenize::terms(beginning).into_iter().rfind(|(_, _, whole)| !whole);
     last.map_or_else(|| beginning.to_lowercase(), |(term, _, _)| term)
 }
 
@@ -340,7 +340,7 @@ fn bounded(text: &str) -> Result<()> {
 
 fn chunk(text: &str, quoted: bool) -> Option<Chunk> {
     let mut chunk = Chunk { terms: Vec::new(), wholes: Vec::new(), quoted };
-    for (term, _, whole) in analysis::terms(text) {
+    for (term, _, whole) in tokenize::terms(text) {
         if whole {
             // In prose the identifier may be written as a plain word.
             chunk.wholes.push(term.trim_start_matches(WHOLE_MARK).to_string());

@@ -1,6 +1,6 @@
 //! Which of the known names is meant: projects, tools, branches, models as people type them. Pure.
 
-use super::glob::Glob;
+use crate::query::glob::Glob;
 
 /// How a name is compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -15,11 +15,11 @@
 
 use std::ops::Range;
 
-use super::filter::{Condition, FIELDS, Surroundings};
-use super::pattern::Pattern;
-use super::{Chunk, Node, chunk};
-use crate::analysis;
 use crate::error::{Error, ErrorKind, Result};
+use crate::query::filter::{Condition, FIELDS, Surroundings};
+use crate::query::pattern::Pattern;
+use crate::query::{Chunk, Node, chunk};
+use crate::tokenize;
 
 /// How deep parentheses may be nested.
 const DEPTH_CAP: usize = 16;
@@ -316,7 +316,7 @@ fn token(text: &str, at: usize) -> (What, usize) {
 fn is_value(text: &str) -> bool {
     let is_quoted = text.strip_prefix('"').is_some_and(|inner| inner.contains('"'));
     is_quoted
-        || text.starts_with(|c: char| analysis::is_word(c) || "/~.*_-@[{\\".contains(c)) && !text.starts_with("//")
+        || text.starts_with(|c: char| tokenize::is_word(c) || "/~.*_-@[{\\".contains(c)) && !text.starts_with("//")
 }
 
 /// A field with its value; a quoted value may hold blanks.

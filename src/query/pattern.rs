@@ -9,9 +9,9 @@ use regex::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use super::Node;
-use crate::analysis::{self, TERM_CAP};
 use crate::error::{Error, ErrorKind, Result};
+use crate::query::Node;
+use crate::tokenize::{self, TERM_CAP};
 
 /// The most words by which a text is looked up.
 const NEEDS_CAP: usize = 64;
@@ -87,7 +87,7 @@ fn refused(source: &str, error: &dyn std::fmt::Display) -> Error {
 fn needs_of(text: &str) -> Vec<Node> {
     let mut needs = Vec::new();
     let mut at = 0;
-    for segment in text.split(|c: char| !analysis::is_word(c)) {
+    for segment in text.split(|c: char| !tokenize::is_word(c)) {
         let (from, to) = (at, at + segment.len());
         at = to + text[to..].chars().next().map_or(0, char::len_utf8);
         needs.extend(needs_of_segment(segment, from == 0, to == text.len()));
@@ -101,7 +101,7 @@ fn needs_of_segment(segment: &str, open_left: bool, open_right: bool) -> Vec<Nod
     let mut before = None;
     // Marks belong to what they stand behind.
     for (at, c) in segment.char_indices().filter(|(_, c)| c.is_alphanumeric()) {
-        let is_unspaced = analysis::is_unspaced(c);
+        let is_unspaced = tokenize::is_unspaced(c);
         if before.replace(is_unspaced).is_some_and(|before| before != is_unspaced) {
             starts.push(at);
         }
@@ -117,9 +117,9 @@ fn needs_of_segment(segment: &str, open_left: bool, open_right: bool) -> Vec<Nod
 /// cut into parts elsewhere: then only the identifier as a whole is sure to hold it.
 fn needs_of_run(segment: &str, open_left: bool, open_right: bool) -> Vec<Node> {
     let parts: Vec<String> =
-        analysis::terms(segment).into_iter().filter(|(_, _, whole)| !whole).map(|(term, _, _)| term).collect();
+        tokenize::terms(segment).into_iter().filter(|(_, _, whole)| !whole).map(|(term, _, _)| term).collect();
     // Of a script without blanks each pair is a term, at the ends too; folded, it may be one character: `ﾃﾞ`.
-    let has_pairs = segment.chars().filter(|c| analysis::is_unspaced(*c)).count() > 1;
+    let has_pairs = segment.chars().filter(|c| tokenize::is_unspaced(*c)).count() > 1;
     if !(open_left || open_right) || has_pairs {
         return parts.into_iter().map(Node::Term).collect();
     }
@@ -127,7 +127,7 @@ fn needs_of_run(segment: &str, open_left: bool, open_right: bool) -> Vec<Node> {
     // A longer one is cut in the index, with the mark in front of it.
     let is_long = text.len() >= TERM_CAP;
     text.truncate(text.floor_char_boundary(TERM_CAP - 1));
-    let is_short = text.chars().count() < 2 && !text.chars().all(analysis::is_unspaced);
+    let is_short = text.chars().count() < 2 && !text.chars().all(tokenize::is_unspaced);
     // A small letter behind capitals cuts them elsewhere: `PRs` is p, rs; and `Ü1` is one word, but `Ü10z` three.
     let is_mixed = !segment.is_ascii() && segment.contains(char::is_numeric) && segment.contains(char::is_alphabetic);
     let is_cut = is_long || parts.len() > 1 || is_mixed || open_right && segment.ends_with(char::is_uppercase);

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::Secret;
-use super::chance::{is_password, is_random, is_stand_in, is_uuid};
+use crate::redact::Secret;
+use crate::redact::chance::{is_password, is_random, is_stand_in, is_uuid};
 
 /// Parts of names that say that a secret is assigned to them, in any case.
 #[rustfmt::skip]

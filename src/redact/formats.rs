@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Secret;
-use super::chance::{HARMLESS, is_random, is_stand_in};
+use crate::redact::Secret;
+use crate::redact::chance::{HARMLESS, is_random, is_stand_in};
 
 /// A form of secrets.
 #[derive(Debug)]

@@ -5,8 +5,9 @@
 
 use std::ops::Range;
 
-use super::formats::FORMATS;
-use super::{Lead, assigned};
+use crate::redact::Lead;
+use crate::redact::assigned;
+use crate::redact::formats::FORMATS;
 
 /// How many bytes of a string have their bit; none is shorter.
 const BEGINNING: usize = 3;

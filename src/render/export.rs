@@ -4,16 +4,16 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::conversation::Tools;
-use super::html;
-use super::json::{SCHEMA, line, timestamp};
-use super::piece::{Body, Call, Veil, call, is_interruption, who};
-use super::sessions::{marks, short};
-use super::text::{Screen, count, cut};
-use crate::conversation::Piece;
+use crate::archive::conversation::Piece;
+use crate::archive::sessions::Session;
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
-use crate::sessions::Session;
+use crate::render::html;
+use crate::render::json::{SCHEMA, line, timestamp};
+use crate::render::message::{Body, Call, Veil, call, is_interruption, who};
+use crate::render::terminal::conversation::Tools;
+use crate::render::terminal::sessions::{marks, short};
+use crate::render::terminal::style::{Screen, count, cut};
 use crate::untrusted::{for_terminal, one_line};
 
 /// How long a heading may be, in columns.
@@ -329,7 +329,7 @@ fn details(out: &mut dyn Write, summary: &str, inside: &str) -> io::Result<()> {
 pub(super) fn unified(changes: &[(String, String)]) -> String {
     let mut lines = Vec::new();
     for (old, new) in changes {
-        for (mark, text) in super::diff::diff(old, new) {
+        for (mark, text) in crate::render::diff::diff(old, new) {
             lines.push(format!("{}{}", mark.sign(), for_terminal(text)));
         }
     }

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
-use super::diff::{Mark, diff};
-use super::export::{Entry, Export};
-use super::markdown::options;
-use super::piece::{Body, Call};
 use crate::document::{Document, Kind};
+use crate::render::diff::{Mark, diff};
+use crate::render::export::{Entry, Export};
+use crate::render::markdown::options;
+use crate::render::message::{Body, Call};
 use crate::untrusted::{for_terminal, one_line};
 
 const STYLE: &str = include_str!("talk.css");

@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-use crate::search::{Around, Response, SessionHits, Suggestion};
+use crate::archive::search::{Around, Response, SessionHits, Suggestion};
+use crate::archive::upkeep::{Status, Verdict};
 use crate::untrusted::{Untrusted, is_dangerous};
 use crate::update::{Lag, Report};
-use crate::upkeep::{Status, Verdict};
 
 /// The version of all JSON output.
 pub const SCHEMA: u32 = 1;

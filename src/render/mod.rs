@@ -1,20 +1,14 @@
-//! Writes answers for people and for programs, to whatever `Write` it is given; never to stdout by itself.
+//! Answers as text for a terminal, as Markdown, HTML and JSON.
 
-pub mod blame;
-pub mod history;
-pub mod charts;
-pub mod figures;
-pub mod hits;
-pub mod conversation;
 mod diff;
-pub mod export;
-mod html;
-pub mod json;
-pub mod page;
-pub mod stats;
 mod markdown;
-mod piece;
-pub mod sessions;
-pub mod text;
+mod message;
+pub mod json;
+pub mod charts;
+pub mod stats_json;
+pub mod terminal;
+pub mod stats_html;
+mod html;
+pub mod export;
 
-pub use piece::Veil;
+pub use message::Veil;

@@ -4,12 +4,12 @@
 //! commit happens only when no unit is open, so every commit holds, of every file, exactly what its checkpoint
 //! says. A run that has nothing to do opens no writer and writes nothing.
 
-mod agents;
-mod carry;
-mod gate;
 mod plan;
-mod read;
 mod report;
+mod subagents;
+mod commit_gate;
+mod read_file;
+mod carry_over;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::discover::{Root, Scan, SourceKind, discover, discover_around};
 use crate::error::{Error, ErrorKind, Problem, Result};
 use crate::index::{Locked, Reader, RunSize, Store, Writer};
-use crate::lines::Transcript;
-use gate::Gate;
+use crate::transcript::discover::{Root, Scan, SourceKind, discover, discover_around};
+use crate::transcript::lines::Transcript;
+use commit_gate::Gate;
 use plan::{Plan, Work};
 pub use report::{Report, Unwatched, Watch};
 
@@ -87,7 +87,7 @@ impl Run<'_> {
     fn plan(self, store: &Store) -> Result<Option<Plan>> {
         let Some(reader) = store.read()? else { return Ok(None) };
         let plan = Plan::since(&reader, self.scan, self.roots, self.options.confirm)?;
-        Ok(Some(Plan { litter: reader.has_litter(), ..plan }))
+        Ok(Some(Plan { litter: reader.has_leftovers(), ..plan }))
     }
 
     /// Does what is planned, or makes a new index where the one that is there is of no use.
@@ -140,7 +140,7 @@ impl Run<'_> {
     fn rebuild(self, locked: &Locked<'_>, why: &str) -> Result<Report> {
         let Self { scan, roots, options, watch } = self;
         let (old, lost) = locked.predecessors();
-        let plan = Plan::from_scratch(scan, &carry::forgotten_sessions(&old));
+        let plan = Plan::from_scratch(scan, &carry_over::forgotten_sessions(&old));
         let mut report = Report { rebuilt: Some(why.to_string()), ..Report::of_scan(scan, &plan) };
         report.problems.extend(lost);
         let writer = self.read_all(locked.write_beside()?, &plan, true, &mut report)?;
@@ -149,8 +149,8 @@ impl Run<'_> {
             return Ok(report);
         }
         let unread = std::mem::take(&mut report.unread);
-        let sources = carry::Sources { scan, roots, unread: &unread, confirm: options.confirm, now: options.now };
-        carry::take_over(&old, &plan, sources, &writer, &mut report)?;
+        let sources = carry_over::Sources { scan, roots, unread: &unread, confirm: options.confirm, now: options.now };
+        carry_over::take_over(&old, &plan, sources, &writer, &mut report)?;
         watch.finishing();
         writer.end()?;
         locked.swap_in()?;
@@ -183,7 +183,7 @@ impl Run<'_> {
                 if self.watch.stopped() || gate.has_failed() {
                     return Ok(());
                 }
-                let outcome = read::read_file(work, gate, self.watch).inspect_err(|_| gate.fail())?;
+                let outcome = read_file::read_file(work, gate, self.watch).inspect_err(|_| gate.fail())?;
                 outcomes.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
                 self.watch.file_done();
             }
@@ -282,6 +282,6 @@ pub fn obstacles(reader: &Reader, scan: &Scan, roots: &[Root]) -> Result<Vec<Pro
         let error = Transcript::open(&work.source.path).err()?;
         (error.kind() != std::io::ErrorKind::NotFound).then(|| Problem::with_path(&work.source.path, error.to_string()))
     });
-    let descriptions = scan.sources.iter().filter_map(|source| read::description_of(source)?.err());
+    let descriptions = scan.sources.iter().filter_map(|source| read_file::description_of(source)?.err());
     Ok(unread.chain(descriptions).collect())
 }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-use crate::discover::{Root, Scan, Source, SourceKind};
 use crate::error::{Problem, Result};
 use crate::index::{Checkpoint, FileKey, Known, Reader};
-use crate::lines::Transcript;
+use crate::transcript::discover::{Root, Scan, Source, SourceKind};
+use crate::transcript::lines::Transcript;
 
 /// A file to be read.
 #[derive(Debug)]

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::plan::{Plan, Work};
-use crate::discover::Scan;
 use crate::error::Problem;
 use crate::index::FileKey;
+use crate::transcript::discover::Scan;
+use crate::update::plan::{Plan, Work};
 
 /// Is told how the work goes, and says when to stop.
 pub trait Watch: Sync {

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use unspool::discover::{Root, Source, SourceKind, discover};
 use unspool::document::{Builder, Document, FileState, Place};
-use unspool::event;
 use unspool::index::{FileKey, RunSize, Store, Writer};
-use unspool::lines::Transcript;
+use unspool::transcript;
+use unspool::transcript::discover::{Root, Source, SourceKind, discover};
+use unspool::transcript::lines::Transcript;
 
 /// The documents of a file, until a thread takes them.
 type Waiting = std::sync::Mutex<Option<(FileKey, Vec<Document>)>>;
@@ -109,18 +109,18 @@ fn documents(source: &Source) -> Result<Vec<Document>> {
         let bytes = transcript.read_up_to(0, usize::MAX)?;
         builder.spilled(0, 0, &String::from_utf8_lossy(&bytes));
     } else {
-        let mut lines = transcript.lines(0, 0, event::whole_records)?;
+        let mut lines = transcript.lines(0, 0, transcript::whole_records)?;
         let mut line_number = 0;
         while let Some(line) = lines.next()? {
             line_number += 1;
             let offset = line.offset;
-            let mut each = |at: usize, reading: event::Reading<'_>| {
+            let mut each = |at: usize, reading: transcript::Reading<'_>| {
                 builder.take(Place { offset: offset + at as u64, line: line_number }, reading);
             };
             if source.kind == SourceKind::History {
-                event::read_history_line(line.bytes, &mut each);
+                transcript::read_history_line(line.bytes, &mut each);
             } else {
-                event::read_line(line.bytes, &mut each);
+                transcript::read_line(line.bytes, &mut each);
             }
         }
     }

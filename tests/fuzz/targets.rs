@@ -1,13 +1,14 @@
 //! What is fuzzed: functions of bytes that must never panic, hang or break what they promise, whatever the bytes.
 
 use unspool::dates::{self, Edge};
-use unspool::discover::SourceKind;
 use unspool::document::{Builder, Document, FileState, Place, normal_path};
-use unspool::event::{self, Reading};
 use unspool::index::Checkpoint;
 use unspool::query::glob::{self, Glob};
-use unspool::query::{Query, Surroundings, names};
+use unspool::query::names;
+use unspool::query::{Query, Surroundings};
 use unspool::redact;
+use unspool::transcript::discover::SourceKind;
+use unspool::transcript::{self, Reading};
 use unspool::untrusted::{for_terminal, is_dangerous, one_line};
 
 /// A target and its name.
@@ -34,14 +35,14 @@ fn line(bytes: &[u8]) {
             assert!(!reason.contains('\n') && reason.len() < 300, "{reason:?}");
         }
     };
-    event::read_line(bytes, each);
-    event::read_history_line(bytes, each);
-    let whole = event::whole_records(bytes);
+    transcript::read_line(bytes, each);
+    transcript::read_history_line(bytes, each);
+    let whole = transcript::whole_records(bytes);
     assert!(whole <= bytes.len());
     // What is whole stays whole whatever is written behind it.
     let more = [&bytes[..whole], b"{\"type\":\"us"].concat();
-    assert!(whole == 0 || event::whole_records(&more) >= whole, "{whole}");
-    let _ = event::read_agent_meta(bytes);
+    assert!(whole == 0 || transcript::whole_records(&more) >= whole, "{whole}");
+    let _ = transcript::read_agent_meta(bytes);
 }
 
 /// The fold: the same lines give the same documents, whether the state was kept between them or not.
@@ -67,7 +68,9 @@ fn folded(kind: SourceKind, bytes: &[u8], in_pieces: bool) -> (Vec<Document>, Fi
     let mut documents = Vec::new();
     let mut builder = Builder::new(kind, "session", None, state);
     for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
-        event::read_line(line, &mut |at, reading| builder.take(Place { offset: at as u64, line: number }, reading));
+        transcript::read_line(line, &mut |at, reading| {
+            builder.take(Place { offset: at as u64, line: number }, reading)
+        });
         documents.extend(builder.documents());
         if in_pieces {
             let kept = serde_json::to_string(&builder.state).expect("written");

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
-use unspool::discover::Root;
 use unspool::document::Builder;
 use unspool::index::{Checkpoint, RunSize, Store, Writer};
+use unspool::transcript::discover::Root;
 
 use crate::util::{Env, session, user_line};
 

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use unspool::discover::Root;
-use unspool::history::{self, Here, Moment, Request, Writer};
+use unspool::archive::history::{self, Here, Moment, Request, Writer};
 use unspool::index::{Reader, Store};
+use unspool::transcript::discover::Root;
 
 use crate::util::{Env, session, uuid};
 

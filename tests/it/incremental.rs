@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
-use unspool::discover::Root;
 use unspool::document::{Document, FileState};
 use unspool::index::Store;
+use unspool::transcript::discover::Root;
 use unspool::update::{Unwatched, UpdateOptions, update};
 
 use crate::util::{long_text, session, user_line, uuid};

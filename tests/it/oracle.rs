@@ -12,11 +12,11 @@ use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
-use unspool::discover::Root;
+use unspool::archive::upkeep::verify;
 use unspool::document::Kind;
 use unspool::index::{Checkpoint, Reader, Store};
+use unspool::transcript::discover::Root;
 use unspool::update::{Unwatched, UpdateOptions, update};
-use unspool::upkeep::verify;
 
 use crate::util::{Ran, long_text, session, user_line};
 

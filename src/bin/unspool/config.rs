@@ -5,14 +5,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use unspool::discover::Root;
 use unspool::error::{Error, ErrorKind};
 use unspool::index::Store;
 use unspool::query::Surroundings;
-use unspool::render::text::Screen;
+use unspool::render::terminal::style::Screen;
+use unspool::transcript::discover::Root;
 
+use crate::config_file::Settings;
 use crate::out::{self, Color};
-use crate::settings::Settings;
 
 /// Options of every command.
 #[derive(Args, Clone, Debug)]

@@ -2,11 +2,11 @@
 
 mod cli;
 mod config;
-mod files;
+mod atomic_write;
 mod out;
 mod pager;
 mod progress;
-mod settings;
+mod config_file;
 mod schedule;
 mod signals;
 mod watch;

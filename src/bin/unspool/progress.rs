@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use unspool::render::text::thousands;
+use unspool::render::terminal::style::thousands;
 use unspool::update::Watch;
 
 static STOPPED: AtomicBool = AtomicBool::new(false);

@@ -12,11 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use unspool::discover::Root;
+use unspool::archive::search::{Request, Response, search};
 use unspool::document::Document;
 use unspool::index::{Reader, Sort, Store};
 use unspool::query::{Filter, Query, Surroundings};
-use unspool::search::{Request, Response, search};
+use unspool::transcript::discover::Root;
 
 use crate::corpus::plan::{Options, generate};
 use crate::util::Env;

@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use clap::Args;
+use unspool::archive::history::{self, Request};
 use unspool::error::{Error, ErrorKind};
-use unspool::history::{self, Request};
 use unspool::render;
 
-use super::file;
-use super::refresh::RefreshArgs;
+use crate::cli::file;
+use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
-use crate::{out, pager};
+use crate::out;
+use crate::pager;
 
 /// Show which session wrote each line of a file
 ///
@@ -44,7 +45,7 @@ pub(crate) fn run(config: &Config, args: &BlameArgs) -> anyhow::Result<u8> {
         return Ok(out::NOTHING);
     };
     if args.json {
-        out::print(config.color, |out| render::blame::blame_json(out, &blame, from, to))?;
+        out::print(config.color, |out| render::terminal::blame::blame_json(out, &blame, from, to))?;
     } else {
         pager::print(config, |out| config.screen().blame(out, &blame, from, to))?;
     }

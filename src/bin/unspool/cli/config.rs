@@ -5,8 +5,8 @@ use unspool::error::{Error, ErrorKind};
 use unspool::untrusted::one_line;
 
 use crate::config::{self, Config, Global};
+use crate::config_file::{self, KEYS, PRICES, TEMPLATE};
 use crate::out::{self, Color};
-use crate::settings::{self, KEYS, PRICES, TEMPLATE};
 
 /// Show or change the configuration
 ///
@@ -83,7 +83,9 @@ fn show(config: &Config, json: bool) -> anyhow::Result<()> {
             writeln!(out, "{key:<10} {:<width$}  {}", shown(value), one_line(origin))?;
         }
         match config.settings.priced.as_slice() {
-            [] => writeln!(out, "{PRICES:<10} {:<width$}  built in", format!("of {}", unspool::stats::PRICES_OF)),
+            [] => {
+                writeln!(out, "{PRICES:<10} {:<width$}  built in", format!("of {}", unspool::archive::stats::PRICES_OF))
+            }
             own => writeln!(out, "{PRICES:<10} {:<width$}  file, and built in", one_line(&own.join(", "))),
         }
     })
@@ -114,7 +116,7 @@ fn set(key: &str, value: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         read => read.map_err(|error| Error::io("read the configuration", &path, error))?,
     };
-    write(&path, &settings::with_key(&before, &path, key, value)?)?;
+    write(&path, &config_file::with_key(&before, &path, key, value)?)?;
     out::note(&format!("wrote {}", path.display()));
     Ok(())
 }
@@ -138,5 +140,5 @@ fn known(key: &str) -> anyhow::Result<&'static str> {
             .hint("`unspool config path` names it")
             .into());
     }
-    Ok(found.ok_or_else(|| Error::new(ErrorKind::Usage, settings::unknown_key(key, settings::known_keys())))?)
+    Ok(found.ok_or_else(|| Error::new(ErrorKind::Usage, config_file::unknown_key(key, config_file::known_keys())))?)
 }

@@ -5,15 +5,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use unspool::conversation::{Conversation, Nested, resolve};
+use unspool::archive::conversation::{Conversation, Nested, resolve};
+use unspool::archive::sessions::Session;
 use unspool::error::{Error, ErrorKind};
 use unspool::index::Reader;
 use unspool::render::Veil;
 use unspool::render::export::{Export, Form};
-use unspool::sessions::Session;
 
-use super::refresh::RefreshArgs;
-use super::show::{HowTools, PartsArgs};
+use crate::cli::refresh::RefreshArgs;
+use crate::cli::show::{HowTools, PartsArgs};
 use crate::config::{self, Config};
 use crate::out;
 

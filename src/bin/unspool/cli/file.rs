@@ -1,13 +1,14 @@
 //! `unspool file`: which sessions touched a file.
 
 use clap::Args;
-use unspool::history::{self, Here, Request, Scope};
+use unspool::archive::history::{self, Here, Request, Scope};
 use unspool::render;
 
-use super::filter::FilterArgs;
-use super::refresh::RefreshArgs;
+use crate::cli::filter::FilterArgs;
+use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
-use crate::{out, pager};
+use crate::out;
+use crate::pager;
 
 /// Show which sessions created, changed, renamed or deleted a file
 ///
@@ -74,13 +75,13 @@ pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
         return Ok(out::NOTHING);
     }
     if args.json {
-        out::print(config.color, |out| render::history::actions_json(out, &files))?;
+        out::print(config.color, |out| render::terminal::history::actions_json(out, &files))?;
     } else if out::is_for_people(config.color) {
         pager::print(config, |out| config.screen().actions(out, &files))?;
     } else if args.diff {
-        out::print(config.color, |out| render::history::patches_plain(out, &files))?;
+        out::print(config.color, |out| render::terminal::history::patches_plain(out, &files))?;
     } else {
-        out::print(config.color, |out| render::history::actions_plain(out, &files))?;
+        out::print(config.color, |out| render::terminal::history::actions_plain(out, &files))?;
     }
     Ok(out::OK)
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
+use unspool::archive::upkeep;
 use unspool::error::{Error, ErrorKind};
 use unspool::untrusted::one_line;
-use unspool::upkeep;
 
-use super::prune::{confirmed, describe};
+use crate::cli::prune::{confirmed, describe};
 use crate::config::Config;
 use crate::out;
 

@@ -4,7 +4,8 @@ use clap::Args;
 use unspool::error::{Error, ErrorKind};
 
 use crate::config::{Config, Global};
-use crate::{out, pager};
+use crate::out;
+use crate::pager;
 
 /// The topics: name, what it is about, text.
 pub(crate) const TOPICS: [(&str, &str, &str); 3] = [

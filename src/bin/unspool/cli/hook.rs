@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use unspool::error::{Error, ErrorKind};
-use unspool::settings::{self, Hook, Settings};
+use unspool::transcript::settings::{self, Hook, Settings};
 
+use crate::atomic_write;
 use crate::config::{self, Config, Global};
-use crate::files;
 use crate::out;
 use crate::schedule::Tools;
 
@@ -174,7 +174,7 @@ pub(crate) fn run(config: &Config, args: &HookArgs) -> anyhow::Result<u8> {
 /// roots and index is said there too.
 fn hook(config: &Config) -> anyhow::Result<Hook> {
     let program = Tools::new(config::path_folders()).stable_name_of(&std::env::current_exe()?);
-    super::schedule::warn_of_passing_place(&program);
+    crate::cli::schedule::warn_of_passing_place(&program);
     let mut words = Vec::new();
     for word in std::iter::once(program.into_os_string()).chain(config.carried_if_named()) {
         words.push(word.into_string().map_err(|word| {
@@ -240,9 +240,9 @@ fn write(path: &Path, old: &str, new: &str) -> anyhow::Result<()> {
         return Ok(fs_err::remove_file(path)?);
     }
     if !old.is_empty() {
-        files::replace(&backup, old.as_bytes())?;
+        atomic_write::replace(&backup, old.as_bytes())?;
     }
-    Ok(files::replace(path, new.as_bytes())?)
+    Ok(atomic_write::replace(path, new.as_bytes())?)
 }
 
 /// The text of a file; empty if it is not there.

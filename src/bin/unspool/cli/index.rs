@@ -9,7 +9,8 @@ use unspool::update::{Report, UpdateOptions, update};
 use crate::config::{self, Config};
 use crate::out;
 use crate::progress::{Progress, stop_on_signals};
-use crate::schedule::{Task, record};
+use crate::schedule::Task;
+use crate::schedule::record;
 
 /// Bring the index up to date
 ///

@@ -8,7 +8,7 @@ mod export;
 mod filter;
 mod forget;
 mod help;
-mod freshness;
+mod status_background;
 mod hook;
 mod index;
 mod man;
@@ -25,7 +25,7 @@ mod status;
 mod verify;
 mod watch;
 mod why;
-mod words;
+mod dash_words;
 
 use std::ffi::OsString;
 
@@ -133,7 +133,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
     let cli = match parse(args.clone()) {
         Ok(cli) => cli,
         Err(error) => {
-            let instead = command_at(&args).and_then(|at| words::search_instead(&args[at..], &error));
+            let instead = command_at(&args).and_then(|at| dash_words::search_instead(&args[at..], &error));
             return out::usage(&error, instead.as_deref());
         }
     };
@@ -186,7 +186,7 @@ fn plain(arg: OsString) -> OsString {
     let text = arg.to_string_lossy();
     let blank = text.find(char::is_whitespace);
     let is_value = text.starts_with("--") && text.find('=') < blank && text.contains('=');
-    if text.starts_with('-') && blank.is_some() && !is_value { words::marked(&text) } else { arg }
+    if text.starts_with('-') && blank.is_some() && !is_value { dash_words::marked(&text) } else { arg }
 }
 
 /// Parses the arguments. In a search, words that only look like options are marked first: `oauth -github`.
@@ -194,7 +194,7 @@ fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut args = with_search(args);
     if let Some(at) = command_at(&args).filter(|at| args[*at] == "search") {
         let words = args.split_off(at + 1);
-        args.extend(words::apart(words, || {
+        args.extend(dash_words::apart(words, || {
             search::SearchArgs::augment_args(Global::augment_args(clap::Command::new("search")))
         }));
     }

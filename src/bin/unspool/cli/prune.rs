@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use unspool::render::text::count;
-use unspool::upkeep::{self, Removed};
+use unspool::archive::upkeep::{self, Removed};
+use unspool::render::terminal::style::count;
 
 use crate::config::Config;
 use crate::out;

@@ -4,15 +4,16 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use unspool::archive::history::{self, Moment, Recovered, Request};
 use unspool::dates::{self, Edge};
 use unspool::error::{Error, ErrorKind};
-use unspool::history::{self, Moment, Recovered, Request};
 use unspool::untrusted;
 
-use super::file;
-use super::refresh::RefreshArgs;
+use crate::cli::file;
+use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
-use crate::{out, pager};
+use crate::out;
+use crate::pager;
 
 /// Print a file as it was, put together from what sessions recorded
 ///
@@ -61,7 +62,7 @@ pub(crate) fn run(config: &Config, args: &RecoverArgs) -> anyhow::Result<u8> {
         let Some((path, versions)) = history::versions(&fresh.reader, &request)? else { return Ok(nothing(args)) };
         let screen = config.screen();
         if args.json {
-            out::print(config.color, |out| unspool::render::history::versions_json(out, &path, &versions))?;
+            out::print(config.color, |out| unspool::render::terminal::history::versions_json(out, &path, &versions))?;
         } else {
             pager::print(config, |out| screen.versions(out, &path, &versions))?;
         }

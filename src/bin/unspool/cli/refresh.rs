@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use unspool::index::Reader;
-use unspool::render::text::behind;
+use unspool::render::terminal::style::behind;
 use unspool::update::{Lag, lag};
 
 use crate::config::Config;

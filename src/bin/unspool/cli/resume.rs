@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
-use unspool::conversation::resolve;
+use unspool::archive::conversation::resolve;
+use unspool::archive::sessions::Session;
 use unspool::error::{Error, ErrorKind};
-use unspool::sessions::Session;
 
-use super::refresh::RefreshArgs;
+use crate::cli::refresh::RefreshArgs;
 use crate::config::{self, Config};
 use crate::out;
 

@@ -8,8 +8,8 @@ use unspool::untrusted::one_line;
 
 use crate::config::{self, Config};
 use crate::out;
+use crate::schedule::quoting::plain;
 use crate::schedule::record::{Outcome, Record};
-use crate::schedule::words::plain;
 use crate::schedule::{Backend, Job, JobStatus, Place, Scheduler, Task, Tools, When};
 
 /// Run regularly, by systemd, launchd or cron

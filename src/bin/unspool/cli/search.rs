@@ -3,16 +3,17 @@
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use unspool::archive::search::{Cursor, Request, Response, Suggestion, as_text, search, suggestions};
 use unspool::error::{Error, ErrorKind};
 use unspool::index::Sort;
 use unspool::query::{Filter, Query};
-use unspool::render::hits::{Extras, Listing};
-use unspool::render::{hits, json};
-use unspool::search::{Cursor, Request, Response, Suggestion, as_text, search, suggestions};
+use unspool::render::json;
+use unspool::render::terminal::hits;
+use unspool::render::terminal::hits::{Extras, Listing};
 
-use super::filter::{FilterArgs, names_session};
-use super::refresh::RefreshArgs;
-use super::words::joined;
+use crate::cli::dash_words::joined;
+use crate::cli::filter::{FilterArgs, names_session};
+use crate::cli::refresh::RefreshArgs;
 use crate::config::{self, Config};
 use crate::out;
 

@@ -2,13 +2,14 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use unspool::render::sessions as render;
-use unspool::sessions::{Order, sessions, sort};
+use unspool::archive::sessions::{Order, sessions, sort};
+use unspool::render::terminal::sessions as render;
 
-use super::filter::FilterArgs;
-use super::refresh::RefreshArgs;
+use crate::cli::filter::FilterArgs;
+use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
-use crate::{out, pager};
+use crate::out;
+use crate::pager;
 
 /// List all sessions, the newest first
 ///

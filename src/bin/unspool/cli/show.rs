@@ -4,18 +4,19 @@ use std::collections::HashSet;
 use std::io;
 
 use clap::{Args, ValueEnum};
-use unspool::conversation::{Conversation, Nested, Scope, Target, resolve};
+use unspool::archive::conversation::{Conversation, Nested, Scope, Target, resolve};
+use unspool::archive::search::{Request, search};
+use unspool::archive::sessions::Session;
 use unspool::index::{Reader, Sort};
 use unspool::query::{Filter, Query, Test};
 use unspool::render::Veil;
-use unspool::render::conversation::{Talk, Tools};
-use unspool::search::{Request, search};
-use unspool::sessions::Session;
+use unspool::render::terminal::conversation::{Talk, Tools};
 use unspool::untrusted::Untrusted;
 
-use super::refresh::RefreshArgs;
+use crate::cli::refresh::RefreshArgs;
 use crate::config::{self, Config};
-use crate::{out, pager};
+use crate::out;
+use crate::pager;
 
 /// How many messages are shown before the one that was asked for.
 const BEFORE: usize = 10;

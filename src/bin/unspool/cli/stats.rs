@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
+use unspool::archive::stats::{self, By, Request, Stats};
 use unspool::error::{Error, ErrorKind};
 use unspool::render;
-use unspool::stats::{self, By, Request, Stats};
 
-use super::filter::FilterArgs;
-use super::refresh::RefreshArgs;
+use crate::cli::filter::FilterArgs;
+use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
 use crate::out;
 
@@ -102,11 +102,11 @@ pub(crate) fn run(config: &Config, args: &StatsArgs) -> anyhow::Result<u8> {
 fn write(config: &Config, args: &StatsArgs, stats: &Stats, out: &mut dyn Write) -> std::io::Result<()> {
     let screen = config.screen();
     if args.json {
-        render::figures::json(out, stats, args.by)
+        render::stats_json::json(out, stats, args.by)
     } else if args.csv {
-        render::figures::csv(out, stats, args.by.unwrap_or(By::Day))
+        render::stats_json::csv(out, stats, args.by.unwrap_or(By::Day))
     } else if args.html {
-        render::page::html(out, stats, &screen)
+        render::stats_html::html(out, stats, &screen)
     } else if let Some(by) = args.by {
         screen.groups(out, stats, by, args.limit.max(1))
     } else {

@@ -1,11 +1,11 @@
 //! `unspool status`: how the index is.
 
 use clap::Args;
+use unspool::archive::upkeep::status;
 use unspool::error::{Error, ErrorKind};
 use unspool::render;
-use unspool::upkeep::status;
 
-use super::freshness;
+use crate::cli::status_background;
 use crate::config::Config;
 use crate::out;
 
@@ -33,7 +33,7 @@ pub(crate) fn run(config: &Config, args: &StatusArgs) -> anyhow::Result<u8> {
     let index = config.store.directory();
     let roots: Vec<String> = config.roots.iter().map(|root| root.path.to_string_lossy().into_owned()).collect();
     let screen = config.screen();
-    let freshness = freshness::freshness(config, &screen, &status, &reader.known()?);
+    let freshness = status_background::freshness(config, &screen, &status, &reader.known()?);
     out::print(config.color, |out| {
         if args.json {
             return render::json::status(out, &index, &status, &freshness.json);

@@ -1,13 +1,14 @@
 //! `unspool verify`: whether the index is whole.
 
 use clap::Args;
+use unspool::archive::upkeep::verify;
 use unspool::error::{Error, ErrorKind};
 use unspool::render;
-use unspool::upkeep::verify;
 
 use crate::config::{self, Config};
 use crate::out;
-use crate::schedule::{Task, record};
+use crate::schedule::Task;
+use crate::schedule::record;
 
 /// Check that the index is whole and agrees with the transcripts
 ///
@@ -47,7 +48,7 @@ fn verify_once(config: &Config, args: &VerifyArgs) -> anyhow::Result<u8> {
         if args.json { render::json::verdict(out, &verdict) } else { config.screen().verdict(out, &verdict) }
     })?;
     if args.scheduled {
-        let found = unspool::render::text::count(verdict.problems.len(), "problem");
+        let found = unspool::render::terminal::style::count(verdict.problems.len(), "problem");
         return Err(Error::new(ErrorKind::Other, format!("the check found {found}"))
             .hint("run `unspool verify`")
             .into());

@@ -1,13 +1,15 @@
 //! `unspool why`: the story of one line.
 
 use clap::Args;
+use unspool::archive::history::{self, Request};
 use unspool::error::{Error, ErrorKind};
-use unspool::history::{self, Request};
 
-use super::refresh::RefreshArgs;
-use super::{blame, file};
+use crate::cli::blame;
+use crate::cli::file;
+use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
-use crate::{out, pager};
+use crate::out;
+use crate::pager;
 
 /// Tell the story of one line: the prompt, what was said, the change, what stood there before
 #[derive(Args, Debug)]

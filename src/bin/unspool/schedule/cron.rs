@@ -2,9 +2,11 @@
 
 use unspool::error::{Error, ErrorKind};
 
-use super::steps::{Failure, Step};
-use super::when::crontab;
-use super::{Job, JobStatus, Place, Scheduler, Task, clock, first_word, tools, words};
+use crate::schedule::quoting;
+use crate::schedule::steps::{Failure, Step};
+use crate::schedule::tools;
+use crate::schedule::when::crontab;
+use crate::schedule::{Job, JobStatus, Place, Scheduler, Task, clock, first_word};
 
 const BEGIN: &str = "# >>> unspool >>>";
 const END: &str = "# <<< unspool <<<";
@@ -92,8 +94,8 @@ impl Cron<'_> {
 /// A job as a line of a crontab.
 fn line(job: &Job) -> Result<String, Error> {
     let time = job.when.cron()?;
-    let env = job.env.iter().map(|(name, value)| format!("{name}={}", words::shell(value)));
-    let words: Vec<String> = env.chain(job.command().map(words::shell)).collect();
+    let env = job.env.iter().map(|(name, value)| format!("{name}={}", quoting::shell(value)));
+    let words: Vec<String> = env.chain(job.command().map(quoting::shell)).collect();
     Ok(format!("{time} {}\n", words.join(" ")))
 }
 

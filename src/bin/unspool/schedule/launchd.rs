@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use unspool::error::{Error, ErrorKind};
 
-use super::steps::{Failure, Step};
-use super::words::xml;
-use super::{Job, JobStatus, Place, Scheduler, Task, When, text_of, tools};
+use crate::schedule::quoting::xml;
+use crate::schedule::steps::{Failure, Step};
+use crate::schedule::tools;
+use crate::schedule::{Job, JobStatus, Place, Scheduler, Task, When, text_of};
 
 #[derive(Debug)]
 pub(super) struct Launchd<'a>(pub(super) &'a Place);

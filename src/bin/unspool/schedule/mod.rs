@@ -10,7 +10,7 @@ pub(crate) mod steps;
 mod systemd;
 pub(crate) mod tools;
 mod when;
-pub(crate) mod words;
+pub(crate) mod quoting;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

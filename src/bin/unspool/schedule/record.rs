@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 use unspool::index::Store;
 
-use super::Task;
-use crate::files;
+use crate::atomic_write;
 use crate::out;
+use crate::schedule::Task;
 
 /// A run that began this long ago, has not ended and holds no lock was cut off.
 const CUT_OFF_AFTER: i64 = 60_000;
@@ -47,7 +47,7 @@ impl Record {
 
     /// Failing to keep the record must not fail the run.
     fn write(&self, store: &Store, task: Task) {
-        let _ = files::replace(&path(store, task), &serde_json::to_vec(self).unwrap_or_default());
+        let _ = atomic_write::replace(&path(store, task), &serde_json::to_vec(self).unwrap_or_default());
     }
 
     /// Drops what is known, when nothing is scheduled any more.

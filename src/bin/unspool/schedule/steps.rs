@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use unspool::error::{Error, ErrorKind};
 
-use super::tools;
-use crate::files;
+use crate::atomic_write;
+use crate::schedule::tools;
 
 /// One thing to do.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -59,8 +59,8 @@ impl Step {
     /// Does it.
     pub(crate) fn carry_out(&self) -> Result<(), Error> {
         match self {
-            Self::Write { path, text } => files::replace(path, text.as_bytes()),
-            Self::Keep { path, bytes } => files::replace(path, bytes),
+            Self::Write { path, text } => atomic_write::replace(path, text.as_bytes()),
+            Self::Keep { path, bytes } => atomic_write::replace(path, bytes),
             Self::Remove { path } => match fs_err::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path, error)),
                 _ => Ok(()),
@@ -95,5 +95,5 @@ fn run(
 
 fn command_line(program: &std::path::Path, args: &[String]) -> String {
     let words = std::iter::once(program.to_string_lossy().into_owned()).chain(args.iter().cloned());
-    words.map(|word| super::words::shell(&word)).collect::<Vec<_>>().join(" ")
+    words.map(|word| crate::schedule::quoting::shell(&word)).collect::<Vec<_>>().join(" ")
 }

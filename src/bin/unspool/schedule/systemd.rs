@@ -7,9 +7,10 @@ use std::path::PathBuf;
 
 use unspool::error::{Error, ErrorKind};
 
-use super::steps::{Failure, Step};
-use super::words;
-use super::{Job, JobStatus, Place, Scheduler, Task, Tools, first_word, text_of, tools};
+use crate::schedule::quoting;
+use crate::schedule::steps::{Failure, Step};
+use crate::schedule::tools;
+use crate::schedule::{Job, JobStatus, Place, Scheduler, Task, Tools, first_word, text_of};
 
 #[derive(Debug)]
 pub(super) struct Systemd<'a>(pub(super) &'a Place);
@@ -170,7 +171,7 @@ fn timer(task: Task) -> String {
 const HEAD: &str = "# Written by `unspool schedule install`; `unspool schedule uninstall` removes it.\n";
 
 fn service_text(job: &Job) -> String {
-    let command = job.command().map(words::systemd).collect::<Vec<_>>().join(" ");
+    let command = job.command().map(quoting::systemd).collect::<Vec<_>>().join(" ");
     let env: String = job.env.iter().map(|(name, value)| format!("Environment=\"{name}={value}\"\n")).collect();
     // Without roots of its own the run looks in the usual places, whatever the manager's environment says.
     let usual = if job.args.iter().any(|word| word == "--root") {

@@ -3,20 +3,20 @@
 //! The index is locked only while something new is read, so that other runs get their turn. What the system tells us
 //! is a hint of where to look, never the truth: a regular look at everything finds what was missed.
 
-mod eyes;
-mod pace;
+mod debounce;
+mod fs_events;
 
 use std::time::{Duration, Instant};
 
-use unspool::discover::discover;
 use unspool::error::{Error, ErrorKind};
+use unspool::transcript::discover::discover;
 use unspool::update::{Report, UpdateOptions, Watch as _, update};
 
 use crate::config::{self, Config};
 use crate::out;
 use crate::progress::Progress;
-use eyes::{Eyes, Seen};
-use pace::Pace;
+use debounce::Pace;
+use fs_events::{Eyes, Seen};
 
 /// The longest we are deaf to Ctrl-C, and to a root that appears.
 const TICK: Duration = Duration::from_millis(500);

@@ -1,0 +1,106 @@
+//! Decides what of a conversation is read and what is folded, before anything is read.
+
+use std::collections::HashSet;
+
+use crate::archive::conversation::{Piece, Scope};
+use crate::document::{Kind, Role};
+use crate::index::Step;
+
+/// What is to be read, and what stands in place of the rest.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time, and most are the large one")]
+pub(super) enum Planned {
+    Read(Step),
+    Fold(Piece),
+}
+
+/// Decides what of a conversation is shown.
+pub(super) struct Plan {
+    pub(super) scope: Scope,
+    pub(super) said: HashSet<u64>,
+    pub(super) abandoned: Vec<(u64, u64)>,
+    pub(super) steps: Vec<Planned>,
+}
+
+impl Plan {
+    pub(super) fn take(&mut self, steps: &[Step]) {
+        let mut open: Option<u64> = None;
+        for step in steps.iter().filter(|step| self.is_shown(step)).copied().collect::<Vec<_>>() {
+            let left =
+                self.abandoned.iter().find(|(from, to)| (*from..*to).contains(&step.line)).map(|(from, _)| *from);
+            match left.filter(|_| !self.scope.abandoned) {
+                Some(from) if open == Some(from) => self.count_folded(&step),
+                Some(from) => {
+                    open = Some(from);
+                    self.steps.push(Planned::Fold(Piece::Abandoned { messages: 0, from }));
+                    self.count_folded(&step);
+                }
+                None if step.role == Role::Subagent && !self.scope.inner => self.fold_inner(),
+                None => self.steps.push(Planned::Read(step)),
+            }
+        }
+    }
+
+    fn is_shown(&self, step: &Step) -> bool {
+        match step.kind {
+            Kind::Title | Kind::Snapshot => false,
+            Kind::Queued => !self.said.contains(&step.twin),
+            Kind::Attachment | Kind::Unknown => self.scope.meta,
+            _ => true,
+        }
+    }
+
+    fn count_folded(&mut self, step: &Step) {
+        if let Some(Planned::Fold(Piece::Abandoned { messages, .. })) = self.steps.last_mut() {
+            *messages += usize::from(is_message(step));
+        }
+    }
+
+    fn fold_inner(&mut self) {
+        match self.steps.last_mut() {
+            Some(Planned::Fold(Piece::Inner { messages })) => *messages += 1,
+            _ => self.steps.push(Planned::Fold(Piece::Inner { messages: 1 })),
+        }
+    }
+
+    /// Leaves out what is too far from the place asked for.
+    pub(super) fn cut(&mut self, around: Option<u64>) {
+        let Some(line) = around else { return };
+        let is_near = |planned: &Planned| matches!(planned, Planned::Read(step) if step.line >= line);
+        let place = self.steps.iter().position(is_near).unwrap_or(self.steps.len());
+        if self.scope.after > 0 {
+            let end = self.nth_message(place..self.steps.len(), self.scope.after + 1);
+            let messages = self.messages(end..self.steps.len());
+            self.steps.truncate(end);
+            if messages > 0 {
+                self.steps.push(Planned::Fold(Piece::Later { messages }));
+            }
+        }
+        if self.scope.before > 0 {
+            let before: Vec<usize> =
+                (0..place).rev().filter(|at| self.is_message_at(*at)).take(self.scope.before).collect();
+            let begin = before.last().copied().unwrap_or(place);
+            let messages = self.messages(0..begin);
+            if messages > 0 {
+                self.steps.splice(..begin, [Planned::Fold(Piece::Earlier { messages })]);
+            }
+        }
+    }
+
+    fn nth_message(&self, range: std::ops::Range<usize>, number: usize) -> usize {
+        let end = range.end;
+        range.filter(|at| self.is_message_at(*at)).nth(number).unwrap_or(end)
+    }
+
+    fn messages(&self, range: std::ops::Range<usize>) -> usize {
+        range.filter(|at| self.is_message_at(*at)).count()
+    }
+
+    fn is_message_at(&self, at: usize) -> bool {
+        matches!(self.steps.get(at), Some(Planned::Read(step)) if is_message(step))
+    }
+}
+
+fn is_message(step: &Step) -> bool {
+    matches!(step.kind, Kind::Prompt | Kind::Queued | Kind::Command | Kind::Text | Kind::ToolUse | Kind::History)
+}

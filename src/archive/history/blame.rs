@@ -1,0 +1,275 @@
+//! Who wrote each line of a file, and the story of one of them.
+//!
+//! The recorded history is replayed; what it ends with is compared with the file as it is. Lines that no session
+//! wrote, and lines that something unrecorded changed, are told apart from the others, never guessed.
+
+use std::collections::HashMap;
+
+use similar::DiffOp;
+
+use crate::archive::history::recover::{Replayed, replayed};
+use crate::archive::history::replay::{Change, Doubt, Version};
+use crate::archive::history::text::{By, Line, Text, diff};
+use crate::archive::history::timeline::Origin;
+use crate::archive::history::{Action, Request, View};
+use crate::document::Kind;
+use crate::error::Result;
+use crate::index::Reader;
+use crate::transcript::Hunk;
+use crate::untrusted::Untrusted;
+
+/// How far back the story of a line goes.
+const EARLIER: usize = 20;
+/// How many documents before and behind a change are looked through for what was said about it.
+const NEAR: usize = 12;
+/// A longer change is cut to what is near the line.
+const LONG: usize = 40;
+/// Lines of context around a change.
+const CONTEXT: usize = 3;
+
+/// Who wrote a line.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Writer {
+    /// This action; see [`Blame::actions`].
+    Action(usize),
+    /// Nobody that is recorded: it was there before the first session saw the file.
+    Before,
+    /// Something that is not recorded, between these times.
+    Outside {
+        /// The last time without it.
+        after: Option<i64>,
+        /// The first time with it; none if it was found only now.
+        before: Option<i64>,
+    },
+}
+
+/// The lines of a file with their writers.
+#[derive(Clone, Debug)]
+pub struct Blame {
+    /// The file.
+    pub path: Untrusted,
+    /// Its lines as they are on disk, without their newlines, and who wrote each.
+    pub lines: Vec<(Untrusted, Writer)>,
+    /// The actions that wrote them.
+    pub actions: Vec<Action>,
+}
+
+/// The story of a line.
+#[derive(Clone, Debug)]
+pub struct Story {
+    /// The file.
+    pub path: Untrusted,
+    /// Which line, from 1.
+    pub number: usize,
+    /// Its text.
+    pub text: Untrusted,
+    /// Who wrote it.
+    pub writer: Writer,
+    /// What wrote it.
+    pub action: Option<Action>,
+    /// What the model said before and after.
+    pub said: Vec<Untrusted>,
+    /// The change that wrote it.
+    pub change: Vec<Hunk>,
+    /// What stood in its place before, the newest first, and what had written that.
+    pub earlier: Vec<(Untrusted, Writer, Option<Action>)>,
+    /// The folder the session was in.
+    pub cwd: Option<Untrusted>,
+}
+
+/// Says who wrote each line of a file, whose contents on disk are given.
+pub fn blame(reader: &Reader, request: &Request, contents: &str) -> Result<Option<Blame>> {
+    let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
+    let mut view = View::new(reader, request.reveal);
+    let mut places: Vec<Option<usize>> = vec![None; replayed.timeline.steps.len()];
+    let mut blame = Blame { path: replayed.path.as_str().into(), lines: Vec::new(), actions: Vec::new() };
+    for line in replayed.lines_on_disk(contents) {
+        let writer = match line.by {
+            By::Step(step) => match (places[step], &replayed.timeline.origins[step]) {
+                (Some(at), _) => Writer::Action(at),
+                (None, Origin::Deal(deal)) => {
+                    places[step] = Some(blame.actions.len());
+                    blame.actions.push(view.action(&deal.0, &deal.1)?);
+                    Writer::Action(blame.actions.len() - 1)
+                }
+                (None, Origin::Backup { .. }) => Writer::Before,
+            },
+            other => replayed.writer(other),
+        };
+        blame.lines.push((line.text.as_deref().unwrap_or_default().into(), writer));
+    }
+    Ok(Some(blame))
+}
+
+/// Tells the story of one line, counted from 1.
+pub fn why(reader: &Reader, request: &Request, contents: &str, number: usize) -> Result<Option<Story>> {
+    let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
+    let lines = replayed.lines_on_disk(contents);
+    let Some(line) = number.checked_sub(1).and_then(|at| lines.get(at)) else { return Ok(None) };
+    let mut view = View::new(reader, request.reveal);
+    let mut story = Story {
+        path: replayed.path.as_str().into(),
+        number,
+        text: line.text.as_deref().unwrap_or_default().into(),
+        writer: replayed.writer(line.by),
+        action: None,
+        said: Vec::new(),
+        change: Vec::new(),
+        earlier: Vec::new(),
+        cwd: None,
+    };
+    let By::Step(step) = line.by else { return Ok(Some(story)) };
+    story.action = action_of(&mut view, &replayed, step)?;
+    if let Origin::Deal(deal) = &replayed.timeline.origins[step] {
+        story.cwd = deal.0.call.cwd.as_ref().or(deal.0.call.project.as_ref()).map(Untrusted::new);
+        let near = reader.near(deal.0.key, deal.0.call.line, NEAR)?;
+        let spoken = |kind| matches!(kind, Kind::Text | Kind::Thinking);
+        let before = near.iter().rfind(|document| spoken(document.kind) && document.line <= deal.0.call.line);
+        let after = near.iter().find(|document| spoken(document.kind) && document.line > deal.0.call.line);
+        story.said = before.into_iter().chain(after).map(|document| view.shown(&document.text)).collect();
+    }
+    let (mut step, mut line) = (step, line.clone());
+    while story.earlier.len() < EARLIER {
+        let Some((before, after, at)) = replayed.around(step, &line) else { break };
+        if story.change.is_empty() {
+            story.change = view.shown_change(hunk_at(&before, &after, at).into_iter().collect());
+        }
+        let Some(old) = predecessor(&before, &after, at) else { break };
+        let action = match old.by {
+            By::Step(step) => action_of(&mut view, &replayed, step)?,
+            _ => None,
+        };
+        let text = view.shown(old.text.as_deref().unwrap_or_default());
+        story.earlier.push((text, replayed.writer(old.by), action));
+        let By::Step(next) = old.by else { break };
+        (step, line) = (next, old);
+    }
+    Ok(Some(story))
+}
+
+fn action_of(view: &mut View<'_>, replayed: &Replayed, step: usize) -> Result<Option<Action>> {
+    match &replayed.timeline.origins[step] {
+        Origin::Deal(deal) => view.action(&deal.0, &deal.1).map(Some),
+        Origin::Backup { .. } => Ok(None),
+    }
+}
+
+impl Replayed {
+    /// The lines of the file as it is, each with who wrote it; without the empty piece behind the last newline.
+    fn lines_on_disk(&self, contents: &str) -> Vec<Line> {
+        let contents = contents.replace("\r\n", "\n");
+        let last = self.versions.iter().rfind(|version| version.state.text.is_some());
+        let known = last.and_then(|version| version.state.text.clone()).unwrap_or_else(|| Text::of("", By::Nobody));
+        let now = By::Outside(self.timeline.steps.len());
+        let mut lines = (*known.without_returns().become_contents(&contents, now).lines).clone();
+        if lines.last().is_some_and(|line| line.text.as_deref() == Some("")) {
+            lines.pop();
+        }
+        let unplaced = self.unplaced_lines();
+        for line in lines.iter_mut().filter(|line| matches!(line.by, By::Outside(_))) {
+            let step = line.text.as_deref().and_then(|text| unplaced.get(text));
+            line.by = step.map_or(line.by, |step| By::Step(*step));
+        }
+        lines
+    }
+
+    /// Lines of changes that could not be applied, where something unrecorded had happened before: the file holds
+    /// them nevertheless.
+    fn unplaced_lines(&self) -> HashMap<&str, usize> {
+        let doubts = self.versions.iter().flat_map(|version| &version.state.doubts);
+        let mut steps: Vec<usize> =
+            doubts.filter_map(|doubt| if let Doubt::NotApplied(step) = doubt { Some(*step) } else { None }).collect();
+        steps.sort_unstable();
+        steps.dedup();
+        let mut lines = HashMap::new();
+        for step in steps {
+            let Some(Change::Edits(edits)) = &self.timeline.steps[step].change else { continue };
+            let texts = edits
+                .iter()
+                .flat_map(|edit| bare_lines(&edit.new).filter(|line| !bare_lines(&edit.old).any(|old| old == *line)));
+            // A brace or a blank line could be anybody's.
+            lines.extend(texts.filter(|text| text.trim().len() > 3).map(|text| (text, step)));
+        }
+        lines
+    }
+
+    fn writer(&self, by: By) -> Writer {
+        match by {
+            By::Nobody => Writer::Before,
+            By::Step(step) => Writer::Action(step),
+            By::Outside(step) => {
+                let earlier = self.versions.iter().rfind(|version| version.step < step);
+                Writer::Outside {
+                    after: earlier.map(|version| self.timeline.steps[version.step].time),
+                    before: self.timeline.steps.get(step).map(|step| step.time),
+                }
+            }
+        }
+    }
+
+    /// The file before and after a step that wrote a line, and where the line is then.
+    fn around(&self, step: usize, line: &Line) -> Option<(Text, Text, usize)> {
+        let at = self.versions.iter().position(|version| version.step == step && !version.found)?;
+        let text = |version: &Version| version.state.text.clone();
+        let after = text(&self.versions[at])?.without_returns();
+        let before = at.checked_sub(1).and_then(|at| text(&self.versions[at])).unwrap_or_default().without_returns();
+        let place = after.lines.iter().position(|one| one.by == By::Step(step) && one.text == line.text)?;
+        Some((before, after, place))
+    }
+}
+
+/// Lines without what ends them, also the last one's carriage return.
+fn bare_lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(|line| line.trim_end_matches('\r'))
+}
+
+fn texts(text: &Text) -> Vec<Option<&str>> {
+    text.lines.iter().map(|line| line.text.as_deref()).collect()
+}
+
+/// The line that stood where a line was written: of several, the one most like it.
+fn predecessor(before: &Text, after: &Text, at: usize) -> Option<Line> {
+    let new = after.lines[at].text.as_deref()?;
+    for op in diff(&texts(before), &texts(after)) {
+        if let DiffOp::Replace { old_index, old_len, new_index, new_len } = op
+            && (new_index..new_index + new_len).contains(&at)
+        {
+            let likeness = |line: &&Line| {
+                let ratio = similar::TextDiff::from_chars(line.text.as_deref().unwrap_or_default(), new).ratio();
+                (f64::from(ratio) * 1e6) as u64
+            };
+            if old_len == new_len {
+                return before.lines.get(old_index + at - new_index).cloned();
+            }
+            let old = before.lines[old_index..old_index + old_len].iter();
+            return old.max_by_key(likeness).filter(|line| likeness(line) > 300_000).cloned();
+        }
+    }
+    None
+}
+
+/// The change around a line, with a few lines of context.
+fn hunk_at(before: &Text, after: &Text, at: usize) -> Option<Hunk> {
+    let ops = diff(&texts(before), &texts(after));
+    let place = ops.iter().position(|op| op.tag() != similar::DiffTag::Equal && op.new_range().contains(&at))?;
+    let (mut old, mut new) = (ops[place].old_range(), ops[place].new_range());
+    if old.len() + new.len() > LONG {
+        // Of a whole new file, or half of one, only what is near the line.
+        new = new.start.max(at.saturating_sub(NEAR))..new.end.min(at + NEAR);
+        old = old.start..old.start + old.len().min(NEAR);
+    }
+    let (first_old, first_new) = (old.start.saturating_sub(CONTEXT), new.start.saturating_sub(CONTEXT));
+    let shown = |sign: char, line: &Line| format!("{sign}{}", line.text.as_deref().unwrap_or("?"));
+    let mut lines: Vec<String> = after.lines[first_new..new.start].iter().map(|line| shown(' ', line)).collect();
+    lines.extend(before.lines[old.clone()].iter().map(|line| shown('-', line)));
+    lines.extend(after.lines[new.clone()].iter().map(|line| shown('+', line)));
+    let end = after.lines.len().min(new.end + CONTEXT);
+    lines.extend(after.lines[new.end..end].iter().map(|line| shown(' ', line)));
+    Some(Hunk {
+        old_start: first_old as u64 + 1,
+        old_lines: (old.end - first_old + end - new.end) as u64,
+        new_start: first_new as u64 + 1,
+        new_lines: (end - first_new) as u64,
+        lines,
+    })
+}

@@ -1,0 +1,55 @@
+//! Each change of a file as a patch.
+
+use similar::TextDiff;
+
+use crate::archive::history::timeline::Gather;
+use crate::archive::history::tool_calls::{Deal, Share};
+use crate::document::Deed;
+use crate::error::Result;
+use crate::transcript::{Call, Hunk};
+
+/// Lines of context around a change.
+const CONTEXT: usize = 3;
+
+/// The change an action made: as it was recorded, else from what was asked for.
+pub(super) fn change(gather: &mut Gather<'_>, deal: &Deal, share: &Share) -> Result<Vec<Hunk>> {
+    let asked = match (&deal.asked, &share.deed) {
+        (_, Some(Deed::Write(Some(text)) | Deed::Append(Some(text)))) => hunks("", text),
+        (Call::Write(text), _) => hunks("", text),
+        (Call::Edits(edits), _) => edits.iter().flat_map(|edit| hunks(&edit.old, &edit.new)).collect(),
+        _ => Vec::new(),
+    };
+    let recorded = match &deal.result {
+        Some((key, result))
+            if share.deed.is_none() && result.trace.as_ref().is_some_and(|trace| trace.counts.is_some()) =>
+        {
+            gather.record(*key, result)?.map(|record| record.patch).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    };
+    Ok(if recorded.is_empty() { asked } else { recorded })
+}
+
+/// The difference of two texts; where they stand in the file is not known.
+fn hunks(old: &str, new: &str) -> Vec<Hunk> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let difference = TextDiff::from_slices(&old, &new);
+    let groups = difference.grouped_ops(CONTEXT);
+    let hunk = |ops: Vec<similar::DiffOp>| {
+        let changes = ops.iter().flat_map(|op| difference.iter_changes(op));
+        Hunk { lines: changes.map(|change| format!("{}{}", change.tag(), change.value())).collect(), ..Hunk::default() }
+    };
+    groups.into_iter().map(hunk).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_become_patches() {
+        let lines: Vec<String> = hunks("a\nb\nc", "a\nx\nc").into_iter().flat_map(|hunk| hunk.lines).collect();
+        assert_eq!(lines, [" a", "-b", "+x", " c"]);
+        assert_eq!(hunks("", "n\n")[0].lines, ["+n"]);
+    }
+}

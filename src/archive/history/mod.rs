@@ -1,0 +1,429 @@
+//! The history of a file: who created, changed, read it, and what it held.
+//!
+//! [`file()`] lists what sessions did with a file, from the index alone.
+
+mod path;
+mod text;
+mod replay;
+mod tool_calls;
+mod timeline;
+mod changes;
+mod recover;
+mod blame;
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::archive::search::{Lookup, SessionInfo};
+use crate::document::{Deed, Document, Kind, normal_path};
+use crate::error::Result;
+use crate::index::{FileKey, Reader, Said};
+use crate::query::Filter;
+use crate::redact::{redact, redact_lines};
+use crate::tokenize;
+use crate::transcript::discover::SourceKind;
+use crate::transcript::{Call, Hunk};
+use crate::untrusted::Untrusted;
+pub use blame::{Blame, Story, Writer, blame, why};
+pub use path::Here;
+use path::{Wanted, identity, readings};
+pub use recover::{Moment, Recovered, Uncertain, VersionInfo, recover, versions};
+use timeline::Gather;
+use tool_calls::{Deal, Share};
+
+/// What is asked about a file.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The file as the user typed it.
+    pub path: String,
+    /// Where the user is.
+    pub here: Here,
+    /// Which actions are wanted.
+    pub scope: Scope,
+    /// Whether each change is wanted as a patch.
+    pub diff: bool,
+    /// Of which sessions, projects and times; who runs the command is not left out.
+    pub filter: Filter,
+    /// Whether secrets are shown in what was said and changed. What is recovered is never masked.
+    pub reveal: bool,
+}
+
+/// Which actions are wanted, besides changes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scope {
+    /// Reads.
+    pub reads: bool,
+    /// Mentions.
+    pub mentions: bool,
+    /// Calls of which nobody knows whether they happened.
+    pub unconfirmed: bool,
+}
+
+/// What was done with a file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum What {
+    /// It was made.
+    Create,
+    /// Some of it was changed.
+    Edit,
+    /// All of it was replaced.
+    Overwrite,
+    /// It got another name.
+    Rename,
+    /// It was deleted.
+    Delete,
+    /// It was read.
+    Read,
+    /// It was named.
+    Mention,
+}
+
+impl What {
+    /// The word users know it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Edit => "edit",
+            Self::Overwrite => "overwrite",
+            Self::Rename => "rename",
+            Self::Delete => "delete",
+            Self::Read => "read",
+            Self::Mention => "mention",
+        }
+    }
+}
+
+impl Scope {
+    fn admits(self, what: What) -> bool {
+        match what {
+            What::Read => self.reads,
+            What::Mention => self.mentions,
+            _ => true,
+        }
+    }
+}
+
+/// A file, and what was done with it.
+#[derive(Clone, Debug)]
+pub struct FileActions {
+    /// The file.
+    pub path: Untrusted,
+    /// What was done, the newest first.
+    pub actions: Vec<Action>,
+}
+
+/// One thing done with a file.
+#[derive(Clone, Debug)]
+pub struct Action {
+    /// The session.
+    pub session: SessionInfo,
+    /// Other sessions that hold the same lines.
+    pub also_in: Vec<Untrusted>,
+    /// The subagent that did it.
+    pub agent: Option<Untrusted>,
+    /// What the subagent was sent to do.
+    pub agent_title: Option<Untrusted>,
+    /// The line of the call.
+    pub uuid: Option<Untrusted>,
+    /// The file.
+    pub path: Untrusted,
+    /// The file it was renamed to or from, or copied from.
+    pub other: Option<Untrusted>,
+    /// What was done.
+    pub what: What,
+    /// With which tool.
+    pub tool: Option<Untrusted>,
+    /// When it took effect, in milliseconds since 1970.
+    pub time: Option<i64>,
+    /// Lines added, where known.
+    pub added: Option<u64>,
+    /// Lines removed, where known.
+    pub removed: Option<u64>,
+    /// The prompt that led to it.
+    pub prompt: Option<Untrusted>,
+    /// The change as a patch, where it was asked for and is known.
+    pub change: Vec<Hunk>,
+    /// Whether only a command shows it.
+    pub inferred: bool,
+    /// Whether nobody knows that it happened.
+    pub unconfirmed: bool,
+}
+
+/// Lists what was done with the files that are meant; the file of the newest action first.
+pub fn file(reader: &Reader, request: &Request) -> Result<Vec<FileActions>> {
+    let mut view = View::new(reader, request.reveal);
+    for wanted in readings(&request.path, &request.here) {
+        let found = view.list(&wanted, request)?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// The files that are meant and were ever changed or read. What is the path of a file is not taken for a folder.
+fn files_meant(reader: &Reader, request: &Request) -> Result<Vec<String>> {
+    let scope = Scope { reads: true, ..Scope::default() };
+    for wanted in readings(&request.path, &request.here) {
+        let (deals, shares) = tool_calls::find(reader, &wanted, scope, None)?;
+        let happened = shares.iter().filter(|share| deals[share.deal].happened() == Some(true));
+        let mut files: BTreeMap<String, String> =
+            happened.map(|share| (identity(&share.path), share.path.clone())).collect();
+        if files.values().any(|path| wanted.names(path)) {
+            files.retain(|_, path| wanted.names(path));
+        }
+        if !files.is_empty() {
+            return Ok(files.into_values().collect());
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Looks every file and session up once.
+struct View<'r> {
+    reader: &'r Reader,
+    known: Lookup<'r>,
+    said: HashMap<FileKey, Vec<Said>>,
+    reveal: bool,
+}
+
+impl<'r> View<'r> {
+    fn new(reader: &'r Reader, reveal: bool) -> Self {
+        Self { reader, known: Lookup::new(reader), said: HashMap::new(), reveal }
+    }
+
+    /// What was said, fit to be shown.
+    fn shown(&self, text: &str) -> Untrusted {
+        if self.reveal { text.into() } else { Untrusted::new(redact(text)) }
+    }
+
+    /// A change, fit to be shown.
+    fn shown_change(&self, mut hunks: Vec<Hunk>) -> Vec<Hunk> {
+        for hunk in hunks.iter_mut().filter(|_| !self.reveal) {
+            let clean = redact_lines(hunk.lines.iter().map(|line| behind_sign(line)));
+            for (line, clean) in hunk.lines.iter_mut().zip(clean) {
+                line.truncate(line.len() - behind_sign(line).len());
+                line.push_str(&clean);
+            }
+        }
+        hunks
+    }
+
+    fn list(&mut self, wanted: &Wanted, request: &Request) -> Result<Vec<FileActions>> {
+        let (mut deals, mut shares) = tool_calls::find(self.reader, wanted, request.scope, Some(&request.filter))?;
+        if request.scope.mentions {
+            let (more, mentions) = mentions(self.reader, wanted, &request.filter, &deals, &shares)?;
+            deals.extend(more);
+            shares.extend(mentions);
+        }
+        shares.retain(|share| deals[share.deal].happened().unwrap_or(request.scope.unconfirmed));
+        let mut files: BTreeMap<String, (String, Vec<Share>)> = BTreeMap::new();
+        for share in shares {
+            files.entry(identity(&share.path)).or_insert_with(|| (share.path.clone(), Vec::new())).1.push(share);
+        }
+        let mut listed = Vec::with_capacity(files.len());
+        let mut gather = Gather::new(self.reader);
+        for (path, mut shares) in files.into_values() {
+            shares.sort_by_key(|share| (deals[share.deal].time(), deals[share.deal].call.line));
+            note_creations(&mut shares);
+            let mut actions = Vec::with_capacity(shares.len());
+            for share in shares.iter().rev() {
+                let deal = &deals[share.deal];
+                let mut action = self.action(deal, share)?;
+                if request.diff {
+                    action.change = self.shown_change(changes::change(&mut gather, deal, share)?);
+                }
+                actions.push(action);
+            }
+            listed.push(FileActions { path: path.into(), actions });
+        }
+        listed.sort_by_key(|file| std::cmp::Reverse(file.actions.first().and_then(|action| action.time)));
+        Ok(listed)
+    }
+
+    fn action(&mut self, deal: &Deal, share: &Share) -> Result<Action> {
+        let call = &deal.call;
+        let agent_title = match &call.agent {
+            Some(_) => self.known.file(deal.key)?.and_then(|file| file.description),
+            None => None,
+        };
+        let (added, removed) = counts(deal, share);
+        let prompt = if is_prompt(call.kind) { Some(call.text.clone()) } else { self.prompt(deal)? };
+        Ok(Action {
+            session: self.known.session(call)?,
+            also_in: deal.also_in.iter().map(Untrusted::new).collect(),
+            agent: call.agent.as_ref().map(Untrusted::new),
+            agent_title: agent_title.map(Untrusted::new),
+            uuid: call.uuid.as_ref().map(Untrusted::new),
+            path: share.path.as_str().into(),
+            other: share.other.as_ref().map(Untrusted::new),
+            what: share.what,
+            tool: call.tool.as_ref().map(Untrusted::new),
+            time: deal.time(),
+            added,
+            removed,
+            prompt: prompt.map(|prompt| self.shown(prompt.trim())),
+            change: Vec::new(),
+            inferred: share.inferred,
+            unconfirmed: deal.happened().is_none(),
+        })
+    }
+
+    /// The words of the person, or the program, that led to a call.
+    fn prompt(&mut self, deal: &Deal) -> Result<Option<String>> {
+        let call = &deal.call;
+        let own = self.known.file(deal.key)?;
+        let Some(agent) = own.as_ref().filter(|file| file.source_kind() == SourceKind::Agent) else {
+            return self.prompt_in(deal.key, call.timestamp.unwrap_or(i64::MAX), call.line);
+        };
+        let sent = agent.first.or(call.timestamp).unwrap_or(i64::MAX);
+        let main = self.reader.card_of_session(&call.session)?.filter(|file| file.source_kind() == SourceKind::Session);
+        let prompt = match main {
+            Some(main) => self.prompt_in(main.key(), sent, u64::MAX)?,
+            None => None,
+        };
+        match prompt {
+            Some(prompt) => Ok(Some(prompt)),
+            None => Ok(self.reader.checkpoint(deal.key)?.and_then(|file| file.state.first_prompt)),
+        }
+    }
+
+    fn prompt_in(&mut self, file: FileKey, time: i64, line: u64) -> Result<Option<String>> {
+        if !self.said.contains_key(&file) {
+            self.said.insert(file, self.reader.prompts_of(file)?);
+        }
+        let said = self.said.get(&file).map(Vec::as_slice).unwrap_or_default();
+        Ok(self.reader.prompt_before(said, time, line)?.map(|prompt| prompt.text))
+    }
+}
+
+/// A line of a patch without the sign in front.
+fn behind_sign(line: &str) -> &str {
+    line.get(1..).unwrap_or_default()
+}
+
+fn is_prompt(kind: Kind) -> bool {
+    matches!(kind, Kind::Prompt | Kind::Queued | Kind::Command)
+}
+
+/// A command that writes a file nobody has heard of, or that was deleted before, makes it. Oldest first.
+fn note_creations(shares: &mut [Share]) {
+    let mut exists = false;
+    for share in shares {
+        if share.inferred && share.what == What::Overwrite && !exists && !matches!(share.deed, Some(Deed::Restore)) {
+            share.what = What::Create;
+        }
+        exists = match (share.what, &share.deed) {
+            (What::Delete, _) | (What::Rename, Some(Deed::RenameTo { .. })) => false,
+            (What::Mention, _) => exists,
+            _ => true,
+        };
+    }
+}
+
+/// Lines added and removed, as far as the index knows.
+fn counts(deal: &Deal, share: &Share) -> (Option<u64>, Option<u64>) {
+    let trace = deal.result.as_ref().and_then(|(_, result)| result.trace.as_ref());
+    if let Some([added, removed]) = trace.and_then(|trace| trace.counts) {
+        return (Some(added), Some(removed));
+    }
+    let lines = |text: &str| Some(text.lines().count() as u64);
+    match (&deal.asked, &share.deed) {
+        (_, Some(Deed::Write(Some(text)))) => (lines(text), (share.what == What::Create).then_some(0)),
+        (_, Some(Deed::Append(Some(text)))) => (lines(text), Some(0)),
+        (Call::Write(text), _) if share.what == What::Create => (lines(text), Some(0)),
+        (Call::Write(_), _) if trace.is_some_and(|trace| trace.before.is_some() && trace.before == trace.contents) => {
+            (Some(0), Some(0))
+        }
+        (Call::Write(text), _) => (lines(text), None),
+        (Call::Edits(edits), _) => {
+            let diffs = edits.iter().map(|edit| changed_lines(&edit.old, &edit.new));
+            let (added, removed) = diffs.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            (Some(added), Some(removed))
+        }
+        _ => (None, None),
+    }
+}
+
+/// Lines that are in one text and not in the other.
+fn changed_lines(old: &str, new: &str) -> (u64, u64) {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let mut counts = (0, 0);
+    for change in similar::TextDiff::from_slices(&old, &new).iter_all_changes() {
+        match change.tag() {
+            similar::ChangeTag::Insert => counts.0 += 1,
+            similar::ChangeTag::Delete => counts.1 += 1,
+            similar::ChangeTag::Equal => {}
+        }
+    }
+    counts
+}
+
+/// The file a name stands for where it was said, if only one is known there.
+fn known_file(shares: &[Share], said: &Document, name: String) -> String {
+    let folders: Vec<String> =
+        [&said.cwd, &said.project].into_iter().flatten().map(|folder| normal_path(folder, None)).collect();
+    let near = |path: &str| folders.iter().any(|folder| path.starts_with(&format!("{folder}/")));
+    let mut paths: Vec<&String> = shares.iter().map(|share| &share.path).filter(|path| near(path)).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    if let [one] = paths.as_slice() { (*one).clone() } else { name }
+}
+
+/// Messages that name a file and do nothing with it.
+fn mentions(
+    reader: &Reader,
+    wanted: &Wanted,
+    filter: &Filter,
+    deals: &[Deal],
+    shares: &[Share],
+) -> Result<(Vec<Deal>, Vec<Share>)> {
+    let Some(name) = wanted.name() else { return Ok((Vec::new(), Vec::new())) };
+    let terms: Vec<String> = tokenize::terms(name.rsplit('/').next().unwrap_or(&name))
+        .into_iter()
+        .filter(|(_, _, whole)| !whole)
+        .map(|(term, ..)| term)
+        .collect();
+    let kinds = [Kind::Prompt, Kind::Queued, Kind::Command, Kind::Text, Kind::ToolUse, Kind::Compaction, Kind::Recap];
+    let seen: std::collections::HashSet<&str> =
+        shares.iter().filter_map(|share| deals[share.deal].call.uuid.as_deref()).collect();
+    let mut found = Vec::new();
+    for (key, document) in reader.mentioning(&terms, &kinds, filter)? {
+        let is_new =
+            document.part == 0 && !document.echo && document.uuid.as_deref().is_some_and(|uuid| !seen.contains(uuid));
+        if is_new && let Some(path) = wanted.named_in(&document.text, document.cwd.as_deref()) {
+            let path = known_file(shares, &document, path);
+            found.push((key, path, document));
+        }
+    }
+    let mut more: Vec<Deal> = Vec::new();
+    let mut named = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    // Of copies the earliest speaks, whenever each was read.
+    found.sort_by(|(_, _, a), (_, _, b)| {
+        let order = |one: &Document| (one.timestamp, one.agent.is_some());
+        order(a).cmp(&order(b)).then_with(|| (&a.session, a.line).cmp(&(&b.session, b.line)))
+    });
+    for (key, path, document) in found {
+        let line = document.note.clone().or_else(|| document.uuid.clone()).unwrap_or_default();
+        if let Some(at) = places.get(&line) {
+            let first: &mut Deal = &mut more[*at];
+            if first.call.session != document.session && !first.also_in.contains(&document.session) {
+                first.also_in.push(document.session);
+            }
+            continue;
+        }
+        places.insert(line, more.len());
+        named.push(Share {
+            deal: deals.len() + more.len(),
+            path,
+            what: What::Mention,
+            other: None,
+            inferred: false,
+            deed: None,
+        });
+        let call =
+            Document { kind: if document.kind == Kind::ToolUse { Kind::Notice } else { document.kind }, ..document };
+        more.push(Deal { key, call, result: None, also_in: Vec::new(), asked: Call::Other, touches: Vec::new() });
+    }
+    Ok((more, named))
+}

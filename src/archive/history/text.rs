@@ -1,0 +1,371 @@
+//! The contents of a file line by line, with who wrote each line. Pure.
+//!
+//! A file is the pieces between its newlines: one that ends in a newline has an empty last piece. A piece may be
+//! unknown, where only a part of the file was ever recorded.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use similar::{Algorithm, DiffOp};
+
+use crate::transcript::{Edit, Hunk};
+
+/// Who wrote a line.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum By {
+    /// It was there before anything was recorded.
+    Nobody,
+    /// A step of the history.
+    Step(usize),
+    /// Something that is not recorded, before this step.
+    Outside(usize),
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Line {
+    /// Its text; none if it is unknown.
+    pub(super) text: Option<Arc<str>>,
+    pub(super) by: By,
+}
+
+/// The contents of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Text {
+    pub(super) lines: Arc<Vec<Line>>,
+}
+
+/// Why an edit could not be made.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Miss {
+    /// The text to be replaced is not there.
+    Absent,
+    /// It is there more than once.
+    Ambiguous,
+}
+
+impl Text {
+    /// Contents that one step wrote, or found.
+    pub(super) fn of(contents: &str, by: By) -> Self {
+        Self::from(contents.split('\n').map(|text| Line { text: Some(text.into()), by }).collect())
+    }
+
+    /// Contents of which only the number of lines is known.
+    pub(super) fn unknown(lines: usize) -> Self {
+        Self::from(vec![Line { text: None, by: By::Nobody }; lines])
+    }
+
+    fn from(lines: Vec<Line>) -> Self {
+        Self { lines: Arc::new(lines) }
+    }
+
+    /// The contents, if all of them are known.
+    pub(super) fn contents(&self) -> Option<String> {
+        let texts: Option<Vec<&str>> = self.lines.iter().map(|line| line.text.as_deref()).collect();
+        Some(texts?.join("\n"))
+    }
+
+    /// Whether all lines are known.
+    pub(super) fn is_whole(&self) -> bool {
+        self.lines.iter().all(|line| line.text.is_some())
+    }
+
+    /// Whether every line ends as on Windows.
+    pub(super) fn is_crlf(&self) -> bool {
+        let Some((_, lines)) = self.lines.split_last() else { return false };
+        !lines.is_empty() && lines.iter().all(|line| line.text.as_ref().is_some_and(|text| text.ends_with('\r')))
+    }
+
+    /// Contents as the file has them: tools record plain newlines where the file has those of Windows.
+    pub(super) fn in_its_ends<'c>(&self, contents: &'c str) -> Cow<'c, str> {
+        with_ends(contents, contents.contains('\r') || !self.is_crlf())
+    }
+
+    /// Whether nothing that is known contradicts these contents.
+    pub(super) fn agrees_with(&self, contents: &str) -> bool {
+        let mut others = contents.split('\n');
+        let same = self
+            .lines
+            .iter()
+            .all(|line| others.next().is_some_and(|other| line.text.as_deref().is_none_or(|text| text == other)));
+        same && others.next().is_none()
+    }
+
+    /// The same file with new contents: lines that stay keep their writer, the others are by `by`.
+    pub(super) fn become_contents(&self, contents: &str, by: By) -> Self {
+        let new: Vec<Option<&str>> = contents.split('\n').map(Some).collect();
+        Self::from(merged(&self.lines, &new, by))
+    }
+
+    /// Replaces a text as the tool does.
+    pub(super) fn edited(&self, edit: &Edit, by: By) -> Result<Self, Miss> {
+        // Tools see and give plain newlines, whatever the file has.
+        let is_plain = !self.is_crlf() || edit.old.contains('\r');
+        let (old, new) = (with_ends(&edit.old, is_plain), with_ends(&edit.new, is_plain));
+        let (old, new) = (old.as_ref(), new.as_ref());
+        if old.is_empty() {
+            return if self.is_empty() { Ok(Self::of(new, by)) } else { Err(Miss::Ambiguous) };
+        }
+        // Taking out a text at the end of a line takes the line's end with it.
+        let with_end = format!("{old}{}", if is_plain { "\n" } else { "\r\n" });
+        let takes_end = new.is_empty() && !old.ends_with('\n') && !self.places(&with_end).is_empty();
+        let old = if takes_end { with_end.as_str() } else { old };
+        let places = self.places(old);
+        match places.len() {
+            0 => return Err(Miss::Absent),
+            1 => {}
+            _ if edit.all => {}
+            _ => return Err(Miss::Ambiguous),
+        }
+        let mut lines = (*self.lines).clone();
+        for (line, column) in places.into_iter().rev() {
+            replace(&mut lines, line, column, old, new, by);
+        }
+        Ok(Self::from(lines))
+    }
+
+    /// Puts a text at the end.
+    pub(super) fn appended(&self, text: &str, by: By) -> Option<Self> {
+        let mut contents = self.contents()?;
+        contents.push_str(text);
+        Some(self.become_contents(&contents, by))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lines.iter().all(|line| line.text.as_deref() == Some(""))
+    }
+
+    /// The same lines without the carriage returns at their ends.
+    pub(super) fn without_returns(&self) -> Self {
+        let bare =
+            |line: &Line| Line { text: line.text.as_ref().map(|text| text.trim_end_matches('\r').into()), by: line.by };
+        if self.lines.iter().any(|line| line.text.as_ref().is_some_and(|text| text.ends_with('\r'))) {
+            return Self::from(self.lines.iter().map(bare).collect());
+        }
+        self.clone()
+    }
+
+    /// Where a text stands, by line and byte in it, in the parts that are known.
+    fn places(&self, text: &str) -> Vec<(usize, usize)> {
+        let mut places = Vec::new();
+        for run in self.known_runs() {
+            let joined: Vec<&str> = self.lines[run.clone()].iter().filter_map(|line| line.text.as_deref()).collect();
+            let joined = joined.join("\n");
+            let mut line = run.start;
+            let mut line_start = 0;
+            for (at, _) in joined.match_indices(text) {
+                let passed = &joined[line_start..at];
+                line += passed.matches('\n').count();
+                line_start = passed.rfind('\n').map_or(line_start, |end| line_start + end + 1);
+                places.push((line, at - line_start));
+            }
+        }
+        places
+    }
+
+    /// Stretches of lines that are known.
+    pub(super) fn known_runs(&self) -> Vec<Range<usize>> {
+        runs(&self.lines, |line| line.text.is_some())
+    }
+
+    /// Stretches of lines that are unknown.
+    pub(super) fn holes(&self) -> Vec<Range<usize>> {
+        runs(&self.lines, |line| line.text.is_none())
+    }
+
+    /// Makes a change that fell into a part that is not known, by the place its patch names. Of the lines put there,
+    /// those that stand whole in the new text are known.
+    pub(super) fn patched(&self, hunks: &[Hunk], edits: &[Edit], by: By) -> Option<Self> {
+        let mut lines = (*self.lines).clone();
+        for hunk in hunks.iter().rev() {
+            let mut at = usize::try_from(hunk.old_start).ok()?.checked_sub(1)?;
+            for text in &hunk.lines {
+                match text.as_bytes().first() {
+                    Some(b'+') => {
+                        let text = whole_line(edits, &text[1..]).map(Arc::from);
+                        lines.insert(at.min(lines.len()), Line { text, by });
+                        at += 1;
+                    }
+                    Some(b'-') if at < lines.len() => {
+                        lines.remove(at);
+                    }
+                    Some(b' ') if at < lines.len() => at += 1,
+                    Some(b'\\') => {}
+                    _ => return None,
+                }
+            }
+        }
+        Some(Self::from(lines))
+    }
+
+    /// Takes in lines that were read: from which line on, and how many lines the file has (0: unknown). Says whether
+    /// they contradict what was known.
+    pub(super) fn seen(&self, start: usize, total: usize, read: &[&str], step: usize) -> (Self, bool) {
+        let total = if total == 0 { self.lines.len() } else { total };
+        let from = start.saturating_sub(1);
+        // Where these lines were, if all that changed lies above them.
+        let above = (from + self.lines.len()).checked_sub(total);
+        let fits = |at: usize| {
+            let here = self.lines.get(at..at + read.len());
+            here.is_some_and(|here| {
+                here.iter().zip(read).all(|(line, text)| line.text.as_deref().is_none_or(|known| known == *text))
+            })
+        };
+        let agrees = total == self.lines.len() && fits(from);
+        let mut lines: Vec<Line> = if total == self.lines.len() {
+            (*self.lines).clone()
+        } else if fits(from) {
+            // What changed lies below.
+            let mut kept = self.lines[..from + read.len()].to_vec();
+            kept.resize(total.max(kept.len()), Line { text: None, by: By::Outside(step) });
+            kept
+        } else if let Some(above) = above.filter(|above| fits(*above)) {
+            // What changed lies above.
+            let kept = &self.lines[above..];
+            let mut lines = vec![Line { text: None, by: By::Outside(step) }; total.saturating_sub(kept.len())];
+            lines.extend_from_slice(kept);
+            lines
+        } else {
+            vec![Line { text: None, by: By::Outside(step) }; total]
+        };
+        for (at, text) in read.iter().enumerate().map(|(at, text)| (from + at, text)) {
+            let Some(line) = lines.get_mut(at) else { break };
+            if line.text.as_deref() != Some(text) {
+                let by = if line.text.is_some() { By::Outside(step) } else { line.by };
+                *line = Line { text: Some((*text).into()), by };
+            }
+        }
+        (Self::from(lines), !agrees)
+    }
+}
+
+fn with_ends(text: &str, is_plain: bool) -> Cow<'_, str> {
+    if is_plain { Cow::Borrowed(text) } else { Cow::Owned(text.replace('\n', "\r\n")) }
+}
+
+fn runs(lines: &[Line], wanted: impl Fn(&Line) -> bool) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (at, _) in lines.iter().enumerate().filter(|(_, line)| wanted(line)) {
+        match runs.last_mut() {
+            Some(run) if run.end == at => run.end += 1,
+            _ => runs.push(at..at + 1),
+        }
+    }
+    runs
+}
+
+/// Replaces a text that stands at a line and a byte in it.
+fn replace(lines: &mut Vec<Line>, first: usize, column: usize, old: &str, new: &str, by: By) {
+    let last = first + old.matches('\n').count();
+    let region: Vec<&str> = lines[first..=last].iter().filter_map(|line| line.text.as_deref()).collect();
+    let mut text = region.join("\n");
+    text.replace_range(column..column + old.len(), new);
+    let new: Vec<Option<&str>> = text.split('\n').map(Some).collect();
+    let changed = merged(&lines[first..=last], &new, by);
+    lines.splice(first..=last, changed);
+}
+
+/// New lines in place of old ones: those that stay keep their writer.
+fn merged(old: &[Line], new: &[Option<&str>], by: By) -> Vec<Line> {
+    let texts: Vec<Option<&str>> = old.iter().map(|line| line.text.as_deref()).collect();
+    let mut lines = Vec::with_capacity(new.len());
+    for op in diff(&texts, new) {
+        match op {
+            DiffOp::Equal { old_index, len, .. } => lines.extend_from_slice(&old[old_index..old_index + len]),
+            DiffOp::Insert { new_index, new_len, .. } | DiffOp::Replace { new_index, new_len, .. } => {
+                let added = new[new_index..new_index + new_len].iter();
+                lines.extend(added.map(|text| Line { text: text.map(Arc::from), by }));
+            }
+            DiffOp::Delete { .. } => {}
+        }
+    }
+    lines
+}
+
+/// How one list of lines becomes another.
+pub(super) fn diff(old: &[Option<&str>], new: &[Option<&str>]) -> Vec<DiffOp> {
+    similar::capture_diff_slices(Algorithm::Myers, old, new)
+}
+
+/// The line of a new text that a line of a patch shows, if it is all there. Patches may show blanks for tabs.
+fn whole_line(edits: &[Edit], shown: &str) -> Option<String> {
+    edits.iter().find_map(|edit| {
+        let lines: Vec<&str> = edit.new.split('\n').collect();
+        let inner = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
+        let spaced = |line: &str| line.replace('\t', "  ") == shown.replace('\t', "  ");
+        inner.iter().find(|line| spaced(line)).map(ToString::to_string)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edit(old: &str, new: &str, all: bool) -> Edit {
+        Edit { old: old.into(), new: new.into(), all }
+    }
+
+    fn shown(text: &Text) -> String {
+        let line = |line: &Line| {
+            let by = match line.by {
+                By::Nobody => "-".to_string(),
+                By::Step(step) => step.to_string(),
+                By::Outside(step) => format!("<{step}"),
+            };
+            format!("{by}:{}", line.text.as_deref().unwrap_or("?"))
+        };
+        text.lines.iter().map(line).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn edits_keep_the_writers_of_other_lines() {
+        let text = Text::of("a\nb\nc\nb\n", By::Nobody);
+        for (old, new, all, expected) in [
+            ("c", "x", false, Ok("-:a -:b 1:x -:b -:")),
+            ("a\nb\nc", "a\nb2\nc", false, Ok("-:a 1:b2 -:c -:b -:")),
+            ("c\nb", "c\nnew\nb", false, Ok("-:a -:b -:c 1:new -:b -:")),
+            ("b", "x", true, Ok("-:a 1:x -:c 1:x -:")),
+            ("b", "x", false, Err(Miss::Ambiguous)),
+            ("z", "x", false, Err(Miss::Absent)),
+            ("c", "", false, Ok("-:a -:b -:b -:")),
+            ("a\n", "", false, Ok("-:b -:c -:b -:")),
+            ("b\n", "", true, Ok("-:a -:c -:")),
+            ("a\nb\nc", "", false, Ok("-:b -:")),
+        ] {
+            let edited = text.edited(&edit(old, new, all), By::Step(1)).map(|text| shown(&text));
+            assert_eq!(edited, expected.map(str::to_string), "{old:?} {new:?}");
+        }
+    }
+
+    #[test]
+    fn windows_line_ends_stay() {
+        let text = Text::of("a\r\nb\r\nc\r\n", By::Nobody);
+        let edited = text.edited(&edit("a\nb", "x\ny\nz", false), By::Step(1)).expect("made");
+        assert_eq!(edited.contents().as_deref(), Some("x\r\ny\r\nz\r\nc\r\n"));
+        let edited = text.edited(&edit("b", "", false), By::Step(1)).expect("made");
+        assert_eq!(edited.contents().as_deref(), Some("a\r\nc\r\n"));
+        assert_eq!(text.in_its_ends("q\n"), "q\r\n");
+    }
+
+    #[test]
+    fn contents_come_back_byte_by_byte() {
+        for contents in ["", "a", "a\n", "a\r\nb\r\n", "\u{feff}a\n\n", "\n\n"] {
+            assert_eq!(Text::of(contents, By::Nobody).contents().as_deref(), Some(contents));
+        }
+    }
+
+    #[test]
+    fn parts_fill_holes_and_show_changes() {
+        let none = Text::unknown(5);
+        let (text, conflict) = none.seen(2, 5, &["b", "c"], 1);
+        assert_eq!((shown(&text).as_str(), conflict), ("-:? -:b -:c -:? -:?", false));
+        let (text, _) = text.seen(1, 5, &["a"], 2);
+        let edited = text.edited(&edit("b", "x\ny", false), By::Step(3)).expect("made");
+        assert_eq!(shown(&edited), "-:a 3:x 3:y -:c -:? -:?");
+        let (changed, conflict) = edited.seen(2, 6, &["z"], 4);
+        assert_eq!((shown(&changed).as_str(), conflict), ("-:a <4:z 3:y -:c -:? -:?", true));
+        let (longer, conflict) = edited.seen(4, 8, &["c"], 5);
+        assert_eq!((shown(&longer).as_str(), conflict), ("-:a 3:x 3:y -:c <5:? <5:? <5:? <5:?", true));
+    }
+}

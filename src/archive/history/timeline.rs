@@ -1,0 +1,329 @@
+//! Everything recorded about the contents of one file, in order: from the index, from the transcripts that are still
+//! there, and from Claude Code's own backups.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::archive::history::path::{Wanted, identity};
+use crate::archive::history::replay::{Change, Known, Part, Step};
+use crate::archive::history::tool_calls::{self, Deal, Share};
+use crate::archive::history::{Scope, What};
+use crate::archive::search::Lookup;
+use crate::document::{Deed, Document, Kind};
+use crate::error::Result;
+use crate::index::{About, FileKey, Reader, Spelling};
+use crate::transcript::lines::{Transcript, read_small};
+use crate::transcript::{Call, Edit, Record, Trace, print_of, read_backups, read_record};
+
+/// How many names a file is followed back through.
+const NAMES: usize = 8;
+/// Without a record beside it, an answer of this many lines may have been cut.
+const CUT_LINES: u64 = 2000;
+/// A file said to have more lines than this is not put together from parts.
+const LINES: u64 = 2_000_000;
+/// Longer lines are cut when they are read.
+const CUT_LINE: usize = 2000;
+/// The largest backup that is read.
+const BACKUP_CAP: u64 = 64 << 20;
+/// How many backups of a file in one session are looked for.
+const BACKUPS: usize = 200;
+
+/// Everything recorded about the contents of a file.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    /// What happened, in order.
+    pub(super) steps: Vec<Step>,
+    /// Where each step is recorded.
+    pub(super) origins: Vec<Origin>,
+}
+
+/// Where a step is recorded.
+#[derive(Clone, Debug)]
+pub(super) enum Origin {
+    /// In a transcript.
+    Deal(Box<(Deal, Share)>),
+    /// In a backup of this session.
+    Backup {
+        /// The session.
+        session: String,
+    },
+}
+
+impl Origin {
+    /// The session.
+    pub(super) fn session(&self) -> &str {
+        match self {
+            Self::Deal(deal) => &deal.0.call.session,
+            Self::Backup { session } => session,
+        }
+    }
+}
+
+impl Timeline {
+    /// Gathers what is recorded about a file.
+    pub(super) fn of(reader: &Reader, path: &str) -> Result<Self> {
+        let mut gather = Gather::new(reader);
+        let mut timeline = Self::default();
+        for (step, origin) in gather.steps(path, i64::MAX, NAMES)? {
+            timeline.steps.push(step);
+            timeline.origins.push(origin);
+        }
+        Ok(timeline)
+    }
+}
+
+type Recorded = (Step, Origin);
+
+/// Opens every transcript once.
+pub(super) struct Gather<'r> {
+    reader: &'r Reader,
+    known: Lookup<'r>,
+    open: HashMap<FileKey, Option<Transcript>>,
+}
+
+impl<'r> Gather<'r> {
+    pub(super) fn new(reader: &'r Reader) -> Self {
+        Self { reader, known: Lookup::new(reader), open: HashMap::new() }
+    }
+
+    /// The steps of a file up to a time; `names` tells how many more names it may be followed back through.
+    fn steps(&mut self, path: &str, until: i64, names: usize) -> Result<Vec<Recorded>> {
+        let wanted = Wanted::Whole(vec![path.to_string()]);
+        let scope = Scope { reads: true, ..Scope::default() };
+        let (deals, mut shares) = tool_calls::find(self.reader, &wanted, scope, None)?;
+        shares.retain(|share| {
+            let deal = &deals[share.deal];
+            identity(&share.path) == identity(path)
+                && deal.happened() == Some(true)
+                && precedes(share, deal.time().unwrap_or_default(), until)
+        });
+        shares.sort_by_key(|share| (deals[share.deal].time(), deals[share.deal].key, deals[share.deal].call.line));
+        let mut found = self.backups(path, &deals, &shares)?;
+        found.retain(|(step, _)| step.time <= until);
+        let mut recorded: Vec<Recorded> = Vec::new();
+        let mut backups = found.into_iter().peekable();
+        for share in shares {
+            let deal = deals[share.deal].clone();
+            let time = deal.time().unwrap_or_default();
+            while let Some(backup) = backups.next_if(|(step, _)| step.time < time) {
+                recorded.push(backup);
+            }
+            let step = self.step(&deal, &share, time)?;
+            let origin = Origin::Deal(Box::new((deal, share.clone())));
+            match &share.deed {
+                Some(Deed::RenameFrom { from } | Deed::Copy { from }) => {
+                    recorded.push((Step { time, change: Some(Change::Reset), ..Step::default() }, origin.clone()));
+                    let others = if names > 0 { self.steps(from, time, names - 1)? } else { Vec::new() };
+                    recorded.extend(others.into_iter().map(|(step, origin)| (Step { of_other: true, ..step }, origin)));
+                    recorded.push((Step { time, change: Some(Change::Take), ..Step::default() }, origin));
+                }
+                _ => recorded.extend(step.map(|step| (step, origin))),
+            }
+        }
+        recorded.extend(backups);
+        Ok(recorded)
+    }
+
+    /// What a call tells of a file's contents.
+    fn step(&mut self, deal: &Deal, share: &Share, time: i64) -> Result<Option<Step>> {
+        let step = Step { time, ..Step::default() };
+        if let Some(deed) = &share.deed {
+            return Ok(Some(Step { change: Some(change_of(deed)), ..step }));
+        }
+        let Some((key, result)) = &deal.result else { return Ok(None) };
+        let trace = result.trace.clone().unwrap_or_default();
+        Ok(match &deal.asked {
+            Call::Read { part } => self.reading(*key, result, &trace, *part)?.map(|known| Step { time, ..known }),
+            Call::Write(contents) => {
+                let record = self.record(*key, result)?;
+                let written = record.as_ref().and_then(|record| record.contents.clone());
+                let after = written.is_none().then_some(trace.contents).flatten().map(Known::Print);
+                let change = Some(Change::Write(written.unwrap_or_else(|| contents.clone())));
+                Some(Step { before: before(record.as_ref(), &trace), change, after, ..step })
+            }
+            Call::Edits(edits) => {
+                let record = self.record(*key, result)?;
+                let change = Some(Change::Edits(as_recorded(edits, record.as_ref())));
+                let hunks = record.as_ref().map(|record| record.patch.clone()).unwrap_or_default();
+                Some(Step { before: before(record.as_ref(), &trace), change, hunks, ..step })
+            }
+            Call::Change => {
+                let record = self.record(*key, result)?;
+                let contents = record.as_ref().and_then(|record| record.contents.clone());
+                let change = Some(contents.map_or(Change::Unknown, Change::Write));
+                Some(Step { before: before(record.as_ref(), &trace), change, ..step })
+            }
+            Call::Delete => Some(Step { change: Some(Change::Delete), ..step }),
+            Call::Rename { .. } | Call::Command(_) | Call::Other => None,
+        })
+    }
+
+    /// What was read: the whole file, or a part of it.
+    fn reading(&mut self, key: FileKey, result: &Document, trace: &Trace, part: bool) -> Result<Option<Step>> {
+        let Some([start, count, total]) = trace.lines.filter(|[_, _, total]| *total <= LINES) else { return Ok(None) };
+        let from_index = trace.contents.and_then(|print| proven_text(&result.text, print));
+        let text = match from_index {
+            Some(text) => Some(text),
+            None => self.record(key, result)?.and_then(|record| record.contents),
+        };
+        let Some(text) = text else { return Ok(None) };
+        let may_be_cut = part || count >= CUT_LINES || text.lines().any(|line| line.len() >= CUT_LINE);
+        let is_whole = start <= 1 && if total > 0 { count == total } else { !may_be_cut };
+        if is_whole {
+            return Ok(Some(Step { before: Some(Known::Contents(text)), ..Step::default() }));
+        }
+        let number = |number: u64| usize::try_from(number).unwrap_or_default();
+        Ok(Some(Step { part: Some(Part { start: number(start), total: number(total), text }), ..Step::default() }))
+    }
+
+    /// The record beside an answer, if its transcript is still there.
+    pub(super) fn record(&mut self, key: FileKey, result: &Document) -> Result<Option<Record>> {
+        let record = self.line(key, result.offset)?.and_then(|line| read_record(&line));
+        Ok(record.filter(|record| result.uuid.as_deref().is_none_or(|uuid| record.uuid == uuid)))
+    }
+
+    /// One line of a transcript, if it is still there.
+    fn line(&mut self, key: FileKey, offset: u64) -> Result<Option<Vec<u8>>> {
+        if !self.open.contains_key(&key) {
+            let path = self.known.file(key)?.filter(|file| file.gone_since.is_none()).map(|file| file.path());
+            self.open.insert(key, path.and_then(|path| Transcript::open(&path).ok()));
+        }
+        let Some(Some(transcript)) = self.open.get_mut(&key) else { return Ok(None) };
+        let Ok(mut lines) = transcript.lines(offset, 0, <[u8]>::len) else { return Ok(None) };
+        Ok(lines.next().ok().flatten().filter(|line| !line.oversized).map(|line| line.bytes.to_vec()))
+    }
+
+    /// The backups that Claude Code made of a file before it changed it.
+    fn backups(&mut self, path: &str, deals: &[Deal], shares: &[Share]) -> Result<Vec<Recorded>> {
+        let mut sessions = BTreeSet::new();
+        for share in shares.iter().filter(|share| !share.inferred && !matches!(share.what, What::Read | What::Mention))
+        {
+            let deal = &deals[share.deal];
+            let Some(root) = self.known.file(deal.key)?.and_then(|file| root_of(&file.path())) else { continue };
+            let named = std::iter::once(&deal.call.session).chain(&deal.also_in);
+            sessions.extend(named.map(|session| (root.clone(), session.clone())));
+        }
+        let mut found = Vec::new();
+        let mut times = None;
+        for (root, session) in sessions {
+            for name in spellings(path).iter().map(|spelling| backup_name(spelling)) {
+                for number in 1..=BACKUPS {
+                    let file = root.join("file-history").join(&session).join(format!("{name}@v{number}"));
+                    let Ok(bytes) = read_small(&file, BACKUP_CAP) else { if number > 1 { break } else { continue } };
+                    if times.is_none() {
+                        times = Some(self.backup_times(path)?);
+                    }
+                    let known =
+                        times.as_ref().and_then(|times| times.get(&(session.clone(), format!("{name}@v{number}"))));
+                    let Some(time) = known.copied().or_else(|| modified(&file)) else { continue };
+                    let Ok(contents) = String::from_utf8(bytes) else { continue };
+                    let step = Step { time, before: Some(Known::Contents(contents)), ..Step::default() };
+                    found.push((step, Origin::Backup { session: session.clone() }));
+                }
+            }
+        }
+        found.sort_by_key(|(step, _)| step.time);
+        Ok(found)
+    }
+
+    /// When backups were made, by session and name, as the transcripts tell.
+    fn backup_times(&mut self, path: &str) -> Result<HashMap<(String, String), i64>> {
+        let spellings = [Spelling::Exact(path.to_lowercase())];
+        let about = About { spellings: &spellings, kinds: &[Kind::Snapshot], ..About::default() };
+        let mut times = HashMap::new();
+        for (key, document) in self.reader.about(&about)? {
+            let Some(line) = self.line(key, document.offset)? else { continue };
+            for backup in read_backups(&line) {
+                if let (Some(name), Some(time)) = (backup.name, backup.time) {
+                    times.entry((document.session.clone(), name)).or_insert(time);
+                }
+            }
+        }
+        Ok(times)
+    }
+}
+
+/// Whether something was done before a file got its other name; a command may have changed it first.
+fn precedes(share: &Share, time: i64, until: i64) -> bool {
+    let leaves = matches!(share.deed, Some(Deed::RenameTo { .. } | Deed::Delete));
+    time < until || (time == until && !leaves)
+}
+
+/// What a command does to the contents of a file.
+fn change_of(deed: &Deed) -> Change {
+    match deed {
+        Deed::Write(Some(text)) => Change::Write(text.clone()),
+        Deed::Append(Some(text)) => Change::Append(text.clone()),
+        Deed::Write(None) => Change::Lost,
+        Deed::Append(None) | Deed::Change | Deed::Restore => Change::Unknown,
+        Deed::Delete | Deed::RenameTo { .. } => Change::Delete,
+        Deed::RenameFrom { .. } | Deed::Copy { .. } => Change::Take,
+    }
+}
+
+fn before(record: Option<&Record>, trace: &Trace) -> Option<Known> {
+    let recorded = record.and_then(|record| record.before.clone()).map(Known::Contents);
+    recorded.or_else(|| trace.before.map(Known::Print))
+}
+
+/// The edits as they were made: what was recorded wins over what was asked for.
+fn as_recorded(edits: &[Edit], record: Option<&Record>) -> Vec<Edit> {
+    match (edits, record.and_then(|record| record.replaced.clone())) {
+        ([one], Some((old, new))) => vec![Edit { old, new, all: one.all }],
+        _ => edits.to_vec(),
+    }
+}
+
+/// The text of a file as the index has it, if a fingerprint proves it. A reminder behind it may have left a newline.
+fn proven_text(text: &str, print: u64) -> Option<String> {
+    let candidates = [Some(text), text.strip_suffix('\n')];
+    candidates.into_iter().flatten().find(|text| print_of(text) == print).map(str::to_string)
+}
+
+/// The folder that holds `projects` and `file-history`.
+fn root_of(transcript: &Path) -> Option<PathBuf> {
+    let projects = transcript.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "projects"))?;
+    projects.parent().map(Path::to_path_buf)
+}
+
+/// How a file may have been spelled when it was backed up.
+fn spellings(path: &str) -> Vec<String> {
+    let mut spellings = vec![path.to_string()];
+    if crate::archive::history::path::folds_case(path) {
+        let upper = format!("{}{}", path[..1].to_uppercase(), &path[1..]);
+        spellings.extend([path.replace('/', "\\"), upper.replace('/', "\\"), upper]);
+    }
+    spellings
+}
+
+/// The name of a file's backups, without their number.
+fn backup_name(path: &str) -> String {
+    let digest = Sha256::digest(path.as_bytes());
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn modified(path: &Path) -> Option<i64> {
+    let time = fs_err::metadata(path).ok()?.modified().ok()?;
+    let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backups_are_named_after_the_path() {
+        assert_eq!(backup_name("/home/u/x.rs").len(), 16);
+        assert_eq!(spellings("d:/w/x.cs"), ["d:/w/x.cs", "d:\\w\\x.cs", "D:\\w\\x.cs", "D:/w/x.cs"]);
+    }
+
+    #[test]
+    fn text_of_the_index_must_be_proven() {
+        assert_eq!(proven_text("a\n", print_of("a\n")).as_deref(), Some("a\n"));
+        assert_eq!(proven_text("a\n\n", print_of("a\n")).as_deref(), Some("a\n"));
+        assert_eq!(proven_text("a", print_of("b")), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! What to try when nothing was found. Every suggestion has been tried: it gives hits.
+
+use crate::archive::search::{Request, all_conditions};
+use crate::error::Result;
+use crate::index::{Corrections, Reader, Search, Sort};
+use crate::query::{Condition, Filter, Query};
+
+/// The option that finds the running session too.
+const CURRENT: &str = "--include-current";
+
+/// Something else to try.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Suggestion {
+    /// What to do: `without since`.
+    pub change: String,
+    /// The query, where that is what changes.
+    pub query: Option<String>,
+    /// What is to be left out: conditions by field, `not` for the words that must not be there.
+    pub drop: Vec<&'static str>,
+    /// The option to be added.
+    pub add: Option<&'static str>,
+    /// How many hits it gives.
+    pub hits: usize,
+}
+
+/// Finds changes to a request that give hits.
+pub fn suggestions(reader: &Reader, request: &Request) -> Result<Vec<Suggestion>> {
+    let mut found = Vec::new();
+    let mut attempt = |suggestion: Suggestion, query: &Query, filter: &Filter| -> Result<()> {
+        let hits = count(reader, query, filter)?;
+        if hits > 0 {
+            found.push(Suggestion { hits, ..suggestion });
+        }
+        Ok(())
+    };
+    let named = |change: &str| Suggestion { change: change.to_string(), ..Suggestion::default() };
+    let (query, filter) = (&request.query, &request.filter);
+    for (drop, query, filter) in with_fewer_conditions(request) {
+        let what = if let [field] = drop.as_slice() { field } else { "any filter" };
+        attempt(Suggestion { drop, ..named(&format!("without {what}")) }, &query, &filter)?;
+    }
+    if filter.without_session.is_some() {
+        let filter = Filter { without_session: None, ..filter.clone() };
+        attempt(Suggestion { add: Some(CURRENT), ..named(&format!("with {CURRENT}")) }, query, &filter)?;
+    }
+    if !query.without.is_empty() {
+        let more = Query { without: Vec::new(), ..query.clone() };
+        attempt(Suggestion { drop: vec!["not"], ..named("without leaving anything out") }, &more, filter)?;
+    }
+    if query.chunks.iter().any(|chunk| chunk.quoted) || !query.needs.is_empty() {
+        let words = words_of(query);
+        if let Ok(plain) = Query::plain(&words) {
+            let plain = Query { conditions: query.conditions.clone(), ..plain };
+            attempt(Suggestion { query: Some(words), ..named("as plain words") }, &plain, filter)?;
+        }
+    }
+    Ok(found)
+}
+
+fn count(reader: &Reader, query: &Query, filter: &Filter) -> Result<usize> {
+    let corrections: Corrections = reader.corrections(query)?;
+    let search = Search { query, filter, corrections: &corrections, sort: Sort::Relevance, strict: false, now: 0 };
+    let mut ranked = reader.find(&search)?;
+    crate::archive::search::exact::keep_matching(reader, query, &mut ranked)?;
+    Ok(ranked.hits().len())
+}
+
+/// The request with each sort of condition left out in turn, and with all of them left out.
+fn with_fewer_conditions(request: &Request) -> Vec<(Vec<&'static str>, Query, Filter)> {
+    let mut fields: Vec<&'static str> =
+        all_conditions(request, &request.query).conditions.iter().map(Condition::field).collect();
+    fields.sort_unstable();
+    fields.dedup();
+    let without = |left_out: &dyn Fn(&Condition) -> bool| {
+        let keep = |conditions: &[Condition]| conditions.iter().filter(|one| !left_out(one)).cloned().collect();
+        let query = Query { conditions: keep(&request.query.conditions), ..request.query.clone() };
+        (query, Filter { conditions: keep(&request.filter.conditions), ..request.filter.clone() })
+    };
+    let mut fewer = Vec::new();
+    for field in &fields {
+        let (query, filter) = without(&|condition| condition.field() == *field);
+        fewer.push((vec![*field], query, filter));
+    }
+    if fields.len() > 1 {
+        let (query, filter) = without(&|_| true);
+        fewer.push((fields, query, filter));
+    }
+    fewer.retain(|(_, query, _)| query.has_words() || !query.conditions.is_empty());
+    fewer
+}
+
+fn words_of(query: &Query) -> String {
+    query
+        .text
+        .replace(['"', '(', ')', '*', '/'], " ")
+        .split_whitespace()
+        .filter(|word| !matches!(*word, "OR" | "AND" | "NOT"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}

@@ -1,0 +1,249 @@
+//! Looking after an index: how it is, whether it is whole, and taking things out of it for good.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::document::Kind;
+use crate::error::{Error, ErrorKind, Problem, Result};
+use crate::index::{Checkpoint, FileKey, Locked, Reader, RunSize, Size, Store};
+use crate::transcript::discover::{Root, Scan, SourceKind};
+use crate::transcript::lines::Transcript;
+use crate::update::{Lag, lag, obstacles};
+
+/// How an index is.
+#[derive(Debug)]
+pub struct Status {
+    /// How large it is.
+    pub size: Size,
+    /// Sessions with a transcript of their own, indexed.
+    pub sessions: usize,
+    /// Transcripts of subagents, indexed.
+    pub agents: usize,
+    /// Spilled outputs, indexed.
+    pub spills: usize,
+    /// Sessions whose transcript Claude Code has deleted.
+    pub gone_sessions: usize,
+    /// Bytes of transcripts that were read.
+    pub source_bytes: u64,
+    /// How far it is behind.
+    pub lag: Lag,
+    /// Lines that were passed over or not known, by type.
+    pub passed_over: Vec<(String, u64)>,
+    /// Lines of unknown type.
+    pub unknown: u64,
+    /// What could not be read: files now, and lines whenever they were read.
+    pub problems: Vec<Problem>,
+    /// The latest walk over the roots.
+    pub scan: Scan,
+}
+
+/// Says how an index is.
+pub fn status(reader: &Reader, roots: &[Root]) -> Result<Status> {
+    let (lag, scan) = lag(reader, roots)?;
+    let files = reader.checkpoints()?;
+    let count = |kind| files.iter().filter(|file| file.source_kind() == kind).count();
+    let is_gone = |file: &&Checkpoint| file.source_kind() == SourceKind::Session && file.gone_since.is_some();
+    let mut passed: HashMap<&str, u64> = HashMap::new();
+    for (kind, number) in files.iter().flat_map(|file| &file.state.passed_over) {
+        *passed.entry(kind).or_default() += number;
+    }
+    let mut passed_over: Vec<(String, u64)> =
+        passed.into_iter().map(|(kind, number)| (kind.to_string(), number)).collect();
+    passed_over.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let mut problems = scan.problems.clone();
+    problems.extend(obstacles(reader, &scan, roots)?);
+    let strange = "is no file of the index; it is left alone";
+    problems.extend(reader.strangers().into_iter().map(|path| Problem::with_path(path, strange)));
+    problems.extend(bad_lines(reader, &files)?);
+    Ok(Status {
+        size: reader.size()?,
+        sessions: count(SourceKind::Session),
+        agents: count(SourceKind::Agent),
+        spills: count(SourceKind::Spill),
+        gone_sessions: files.iter().filter(is_gone).count(),
+        source_bytes: files.iter().map(|file| file.offset).sum(),
+        lag,
+        passed_over,
+        unknown: files.iter().map(|file| file.state.unknown).sum(),
+        problems,
+        scan,
+    })
+}
+
+/// Every line that could not be read, in order of file and line.
+fn bad_lines(reader: &Reader, files: &[Checkpoint]) -> Result<Vec<Problem>> {
+    let paths: HashMap<FileKey, &Checkpoint> = files.iter().map(|file| (file.key(), file)).collect();
+    let mut problems = Vec::new();
+    for kind in [Kind::Bad, Kind::Oversized] {
+        for (key, document) in reader.documents_of_kind(kind)?.into_iter().filter(|(_, document)| document.part == 0) {
+            let path = paths.get(&key).map(|file| file.path()).unwrap_or_default();
+            problems.push(Problem { path, line: Some(document.line), reason: document.note.unwrap_or_default() });
+        }
+    }
+    problems.sort_by(|a, b| a.path.cmp(&b.path).then(a.line.cmp(&b.line)));
+    Ok(problems)
+}
+
+/// What a check of an index found.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// Files compared with their checkpoints.
+    pub files: usize,
+    /// Documents counted.
+    pub documents: u64,
+    /// What does not agree.
+    pub problems: Vec<Problem>,
+}
+
+/// Checks an index: its files against their checksums, its documents against the checkpoints, and what was read of
+/// each transcript against the transcript; with `deep`, every byte of it and every stored document.
+pub fn verify(reader: &Reader, deep: bool) -> Result<Verdict> {
+    reader.check_sums()?;
+    let mut verdict = Verdict::default();
+    for file in reader.checkpoints()? {
+        verdict.files += 1;
+        let documents = reader.count_of(file.key())?;
+        verdict.documents += documents;
+        let title = u64::from(!file.forgotten && file.state.title().is_some());
+        let expected = file.state.documents + title;
+        if documents != expected {
+            let reason = format!(
+                "the index holds {documents} documents of it and should hold {expected}; run `unspool index --rebuild`"
+            );
+            verdict.problems.push(Problem::with_path(file.path(), reason));
+        }
+        if file.gone_since.is_none() && !file.forgotten {
+            verdict.problems.extend(compare(&file, deep));
+        }
+    }
+    // What was seen of subagents may go at any time, so no file accounts for it.
+    let seen = reader.count_seen()?;
+    verdict.documents += seen;
+    let (known, all) = (verdict.documents, reader.size()?.documents);
+    if known != all {
+        let reason = format!("holds {all} documents, but its files account for {known}; run `unspool index --rebuild`");
+        verdict.problems.push(Problem::with_path(reader.directory(), reason));
+    }
+    if deep {
+        reader.read_all()?;
+    }
+    Ok(verdict)
+}
+
+/// Compares what was read of a file with the file.
+fn compare(file: &Checkpoint, deep: bool) -> Option<Problem> {
+    let path = file.path();
+    // A file that is there no more, or shorter, is for the next index run to note.
+    let mut transcript = Transcript::open(&path).ok().filter(|transcript| transcript.stat.size >= file.offset)?;
+    let is_same = if deep && file.source_kind() != SourceKind::Spill {
+        transcript.checksum(file.offset).map(|checksum| checksum == file.chain)
+    } else if file.source_kind() == SourceKind::Spill {
+        Ok(true)
+    } else {
+        transcript.ends(file.offset).map(|mut ends| ends.fingerprint() == (file.head, file.tail))
+    };
+    match is_same {
+        Ok(true) => None,
+        Ok(false) => Some(Problem::with_path(
+            path,
+            "was changed without a trace in its size and time; run `touch` on it, then `unspool index`",
+        )),
+        Err(error) => Some(Problem::with_path(path, error.to_string())),
+    }
+}
+
+/// What was taken out of an index.
+#[derive(Debug, Default)]
+pub struct Removed {
+    /// The files whose documents went.
+    pub files: Vec<Checkpoint>,
+    /// How many documents went.
+    pub documents: u64,
+}
+
+/// The files Claude Code has deleted and that are only in the index.
+pub fn gone(reader: &Reader) -> Result<Removed> {
+    let mut removed = Removed::default();
+    for file in reader.checkpoints()?.into_iter().filter(|file| file.gone_since.is_some() && !file.forgotten) {
+        removed.documents += reader.count_of(file.key())?;
+        removed.files.push(file);
+    }
+    Ok(removed)
+}
+
+/// Takes everything out of the index whose file is gone.
+pub fn prune(store: &Store, wait: Duration) -> Result<Removed> {
+    let locked = store.lock(wait)?;
+    prune_locked(store, &locked).inspect_err(|_| locked.tidy())
+}
+
+fn prune_locked(store: &Store, locked: &Locked<'_>) -> Result<Removed> {
+    let Some(reader) = store.read()? else { return Ok(Removed::default()) };
+    let removed = gone(&reader)?;
+    if removed.files.is_empty() {
+        return Ok(removed);
+    }
+    let writer = locked.write(RunSize::Small)?;
+    for file in &removed.files {
+        writer.forget_documents(file.key())?;
+        writer.forget_checkpoint(file.key())?;
+    }
+    writer.commit_and_squeeze()?;
+    locked.discard_aside()?;
+    Ok(removed)
+}
+
+/// The files of the one session whose id begins like this.
+pub fn session_files(reader: &Reader, prefix: &str) -> Result<(String, Removed)> {
+    let files = reader.checkpoints()?;
+    let in_history = reader.documents_of_kind(Kind::History)?;
+    let known = files.iter().map(Checkpoint::session_id);
+    let known = known.chain(in_history.iter().map(|(_, document)| document.session.as_str()));
+    let mut ids: Vec<&str> = known.filter(|id| !id.is_empty() && id.starts_with(prefix)).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let id = match ids.as_slice() {
+        [one] => (*one).to_string(),
+        [] => return Err(Error::new(ErrorKind::Usage, format!("no session begins with \"{prefix}\""))),
+        many if many.contains(&prefix) => prefix.to_string(),
+        many => {
+            return Err(Error::new(ErrorKind::Usage, format!("{} sessions begin with \"{prefix}\"", many.len()))
+                .hint("give more of the id"));
+        }
+    };
+    let of_history = in_history.iter().filter(|(_, document)| document.session == id).count();
+    let mut removed = Removed { documents: of_history as u64, ..Removed::default() };
+    for file in files.into_iter().filter(|file| file.session_id() == id && !file.forgotten) {
+        removed.documents += reader.count_of(file.key())?;
+        removed.files.push(file);
+    }
+    Ok((id, removed))
+}
+
+/// Takes a session out of the index, also out of the files of the index, and keeps it out.
+pub fn forget(store: &Store, session: &str, wait: Duration) -> Result<Removed> {
+    let locked = store.lock(wait)?;
+    forget_locked(store, &locked, session).inspect_err(|_| locked.tidy())
+}
+
+fn forget_locked(store: &Store, locked: &Locked<'_>, session: &str) -> Result<Removed> {
+    let reader = store.read()?.ok_or_else(|| Error::new(ErrorKind::Unusable, "there is no index yet"))?;
+    let (_, removed) = session_files(&reader, session)?;
+    let writer = locked.write(RunSize::Small)?;
+    writer.forget_session(session)?;
+    // Those included that were forgotten before: what keeps them out has just gone with the rest.
+    for file in reader.checkpoints()?.into_iter().filter(|file| file.session_id() == session) {
+        writer.forget_documents(file.key())?;
+        writer.checkpoint(&file.forgotten(), None, true)?;
+    }
+    for mut history in reader.checkpoints()?.into_iter().filter(|file| file.source_kind() == SourceKind::History) {
+        if removed.files.is_empty() {
+            writer.checkpoint(&Checkpoint::forgotten_in(&history, session), None, true)?;
+        }
+        history.state.documents -= reader.count_in_session(history.key(), session)?;
+        writer.checkpoint(&history, None, true)?;
+    }
+    writer.commit_and_squeeze()?;
+    locked.discard_aside()?;
+    Ok(removed)
+}

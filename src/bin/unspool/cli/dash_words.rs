@@ -1,0 +1,125 @@
+//! Which words of a command line are options, and which are what is looked for: `oauth -github`, `git push --force`.
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{Arg, Command};
+
+use crate::cli::resume::quoted;
+
+/// Options of every command that are not in the list of arguments.
+const ALWAYS: [&str; 4] = ["-h", "--help", "-V", "--version"];
+/// A slip in an option is told from a word by at most so many letters, the second number being for long ones.
+const SLIPS: (usize, usize) = (1, 2);
+const LONG: usize = 8;
+
+/// Marks the words that begin with a dash but are not options of a search, by a blank in front: clap does not take such
+/// a word for an option. What follows `--` is left alone. The options of a search are only listed if they are needed.
+pub(super) fn apart(args: Vec<OsString>, search: impl FnOnce() -> Command) -> Vec<OsString> {
+    if !args.iter().any(|arg| arg.as_encoded_bytes().starts_with(b"-")) {
+        return args;
+    }
+    let search = search();
+    let mut words = Vec::new();
+    let mut rest = args.into_iter();
+    while let Some(arg) = rest.next() {
+        let text = arg.to_string_lossy().into_owned();
+        if text == "--" {
+            words.push(arg);
+            break;
+        }
+        match reading(&search, &text) {
+            Reading::Option => words.push(arg),
+            Reading::Needs => words.extend([arg].into_iter().chain(rest.next())),
+            Reading::Word => words.push(marked(&text)),
+        }
+    }
+    words.extend(rest);
+    words
+}
+
+/// A word that begins with a dash, marked as being no option.
+pub(super) fn marked(word: &str) -> OsString {
+    format!(" {word}").into()
+}
+
+/// The words as they were typed.
+pub(super) fn joined(words: &[String]) -> String {
+    let unmarked = |word: &String| match word.strip_prefix(' ') {
+        Some(rest) if rest.starts_with('-') => rest.to_string(),
+        _ => word.clone(),
+    };
+    words.iter().map(unmarked).collect::<Vec<_>>().join(" ")
+}
+
+enum Reading {
+    Option,
+    /// An option; the next word is its value.
+    Needs,
+    Word,
+}
+
+fn reading(search: &Command, text: &str) -> Reading {
+    if ALWAYS.contains(&text) || !text.starts_with('-') || text == "-" {
+        return Reading::Option;
+    }
+    match text.strip_prefix("--") {
+        Some(long) => long_option(search, long),
+        None => cluster(search, &text[1..]),
+    }
+}
+
+fn long_option(search: &Command, text: &str) -> Reading {
+    let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+    let has_name = |arg: &&Arg, fits: &dyn Fn(&str) -> bool| {
+        let aliases = arg.get_all_aliases().unwrap_or_default();
+        arg.get_long().into_iter().chain(aliases).any(fits)
+    };
+    if let Some(arg) = search.get_arguments().find(|arg| has_name(arg, &|one| one == name)) {
+        return if needs_value(arg) && value.is_none() { Reading::Needs } else { Reading::Option };
+    }
+    let slips = if name.len() < LONG { SLIPS.0 } else { SLIPS.1 };
+    // clap will say which option was meant.
+    let is_slip = search.get_arguments().any(|arg| has_name(&arg, &|one| strsim::osa_distance(one, name) <= slips));
+    if is_slip { Reading::Option } else { Reading::Word }
+}
+
+/// Reads short options in one word, the last perhaps with a number after it: `lc`, `n5`.
+fn cluster(search: &Command, letters: &str) -> Reading {
+    let mut flags: Vec<&Arg> = Vec::new();
+    for (at, letter) in letters.char_indices() {
+        let Some(arg) = search.get_arguments().find(|arg| arg.get_short() == Some(letter)) else {
+            return Reading::Word;
+        };
+        if needs_value(arg) {
+            let value = &letters[at + letter.len_utf8()..];
+            let is_value = value.starts_with('=') || value.parse::<usize>().is_ok();
+            return match value.is_empty() {
+                true => Reading::Needs,
+                false if is_value => Reading::Option,
+                false => Reading::Word,
+            };
+        }
+        flags.push(arg);
+    }
+    // Flags that cannot go together, or are there twice, were not meant as flags: `-cli`, `-ll`.
+    let excludes = |one: &Arg, other: &Arg| one == other || search.get_arg_conflicts_with(one).contains(&other);
+    let clash = flags
+        .iter()
+        .enumerate()
+        .any(|(at, one)| flags[at + 1..].iter().any(|other| excludes(one, other) || excludes(other, one)));
+    if clash { Reading::Word } else { Reading::Option }
+}
+
+fn needs_value(arg: &Arg) -> bool {
+    arg.get_action().takes_values()
+}
+
+/// What to say to somebody who meant to search, with a command as the first word: `unspool file not found`.
+pub(super) fn search_instead(words: &[OsString], error: &clap::Error) -> Option<String> {
+    let is_about_words = matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand);
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let is_text = words.len() > 1 && words[0] != "search" && !words.iter().any(|word| word.starts_with('-'));
+    let quoted = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    (is_about_words && is_text).then(|| format!("to search for these words: unspool search {quoted}"))
+}

@@ -1,0 +1,227 @@
+//! The configuration file: what may stand in it, and reading it. A broken file is an error that points at the place;
+//! a key nobody knows is a warning.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Document, Item, Table};
+use unspool::archive::stats::{Price, Prices};
+use unspool::error::{Error, ErrorKind, Result};
+
+use crate::out::Color;
+
+/// Every key, with what it is for. The order is that of the template and of `unspool config`.
+pub(crate) const KEYS: [(&str, &str); 5] = [
+    ("roots", "folders to look for sessions in, instead of ~/.claude; --root and UNSPOOL_ROOTS win"),
+    ("index_dir", "where the index is kept; --index-dir and UNSPOOL_INDEX_DIR win"),
+    ("color", "when to use colours: auto, always, never; --color and NO_COLOR win"),
+    ("pager", "what shows long answers on a terminal; UNSPOOL_PAGER wins, PAGER counts after it"),
+    ("limit", "how many sessions a search shows; -n wins"),
+];
+/// The table of prices.
+pub(crate) const PRICES: &str = "prices";
+/// The keys of a price.
+const PRICE_KEYS: [&str; 5] = ["input", "output", "cache_write", "cache_write_1h", "cache_read"];
+
+/// What `unspool config init` writes.
+pub(crate) const TEMPLATE: &str = include_str!("config.toml");
+
+/// What the file says; nothing of it has to be there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) roots: Option<Vec<PathBuf>>,
+    pub(crate) index_dir: Option<PathBuf>,
+    pub(crate) color: Option<Color>,
+    pub(crate) pager: Option<String>,
+    pub(crate) limit: Option<usize>,
+    pub(crate) prices: Prices,
+    /// The models whose price the file sets.
+    pub(crate) priced: Vec<String>,
+    /// What is odd, yet no reason to stop.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A place in the file at which something is wrong.
+struct Fault {
+    span: Option<Range<usize>>,
+    what: String,
+}
+
+impl Settings {
+    /// Reads the file; one that is not there says nothing.
+    pub(crate) fn load(path: &Path, home: Option<&Path>) -> Result<Self> {
+        let text = match fs_err::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(Error::io("read the configuration", path, error)),
+        };
+        check_owner(path)?;
+        Self::read(&text, path, home).map_err(|fault| broken(path, &text, &fault))
+    }
+
+    fn read(text: &str, path: &Path, home: Option<&Path>) -> std::result::Result<Self, Fault> {
+        let document = Document::parse(text)
+            .map_err(|error| Fault { span: error.span(), what: error.message().replace('\n', ", ") })?;
+        let mut settings = Self::default();
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let place = |text: &str| match (text.strip_prefix("~/"), home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => folder.join(text),
+        };
+        for (key, item) in document.iter() {
+            match key {
+                "roots" => {
+                    let list = item.as_array().ok_or_else(|| wrong(item, "a list of folders"))?;
+                    let folders = list.iter().map(|one| one.as_str().filter(|text| !text.is_empty()).map(place));
+                    settings.roots =
+                        Some(folders.collect::<Option<_>>().ok_or_else(|| wrong(item, "a list of folders"))?);
+                }
+                "index_dir" => settings.index_dir = Some(place(text_of(item, "a folder")?)),
+                "color" => settings.color = Some(color_of(item)?),
+                "pager" => settings.pager = Some(text_of(item, "a command")?.to_string()),
+                "limit" => settings.limit = Some(count_of(item)?),
+                PRICES => settings.read_prices(item)?,
+                unknown => settings.warnings.push(unknown_key(unknown, known_keys())),
+            }
+        }
+        Ok(settings)
+    }
+
+    fn read_prices(&mut self, item: &Item) -> std::result::Result<(), Fault> {
+        let models = item.as_table_like().ok_or_else(|| wrong(item, "a table of models"))?;
+        for (model, item) in models.iter() {
+            let table = item.as_table_like().ok_or_else(|| wrong(item, "a table with input and output"))?;
+            let mut found: [Option<f64>; PRICE_KEYS.len()] = [None; PRICE_KEYS.len()];
+            for (key, item) in table.iter() {
+                match PRICE_KEYS.iter().position(|known| *known == key) {
+                    Some(at) => found[at] = Some(dollars_of(item)?),
+                    None => self.warnings.push(unknown_key(key, PRICE_KEYS.into_iter())),
+                }
+            }
+            let [input, output, write, hour, read] = found;
+            let (Some(input), Some(output)) = (input, output) else {
+                return Err(wrong(item, "both input and output, in dollars for a million tokens"));
+            };
+            let usual = Price::usual(input, output);
+            let price = Price {
+                cache_write: write.unwrap_or(usual.cache_write),
+                cache_hour: hour.unwrap_or(usual.cache_hour),
+                cache_read: read.unwrap_or(usual.cache_read),
+                ..usual
+            };
+            self.prices.set(model, price);
+            self.priced.push(model.to_string());
+        }
+        Ok(())
+    }
+}
+
+/// All keys a file may have.
+pub(crate) fn known_keys() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|(key, _)| *key).chain([PRICES])
+}
+
+/// Sets a key in the text of a file, and leaves all else as it is, comments too.
+pub(crate) fn with_key(text: &str, path: &Path, key: &str, value: &str) -> Result<String> {
+    let mut document: toml_edit::DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+        let fault = Fault { span: error.span(), what: error.message().replace('\n', ", ") };
+        broken(path, text, &fault)
+    })?;
+    let new = match key {
+        "roots" => {
+            let folders: toml_edit::Array = value.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
+            toml_edit::value(folders)
+        }
+        "limit" => {
+            let number: i64 = value.parse().map_err(|_| usage(format!("limit is a number, not {value:?}")))?;
+            toml_edit::value(number)
+        }
+        _ => toml_edit::value(value),
+    };
+    set(document.as_table_mut(), key, new);
+    let text = document.to_string();
+    // What is written must be readable.
+    Settings::read(&text, path, None).map_err(|fault| usage(format!("{key} = {value}: {}", fault.what)))?;
+    Ok(text)
+}
+
+fn set(table: &mut Table, key: &str, new: Item) {
+    match table.get_mut(key) {
+        Some(item) => *item = new,
+        None => drop(table.insert(key, new)),
+    }
+}
+
+fn usage(message: String) -> Error {
+    Error::new(ErrorKind::Usage, message)
+}
+
+/// Says that a key is not known, and which one may be meant.
+pub(crate) fn unknown_key(key: &str, known: impl Iterator<Item = &'static str>) -> String {
+    let near = known.map(|known| (strsim::jaro_winkler(key, known), known)).max_by(|a, b| a.0.total_cmp(&b.0));
+    match near.filter(|(likeness, _)| *likeness > 0.7) {
+        Some((_, near)) => format!("there is no key {key:?}; did you mean {near:?}?"),
+        None => format!("there is no key {key:?}"),
+    }
+}
+
+fn wrong(item: &Item, wanted: &str) -> Fault {
+    Fault { span: item.span(), what: format!("this must be {wanted}") }
+}
+
+fn text_of<'i>(item: &'i Item, wanted: &str) -> std::result::Result<&'i str, Fault> {
+    item.as_str().filter(|text| !text.is_empty()).ok_or_else(|| wrong(item, wanted))
+}
+
+fn color_of(item: &Item) -> std::result::Result<Color, Fault> {
+    let wanted = "auto, always or never";
+    let text = text_of(item, wanted)?;
+    <Color as clap::ValueEnum>::from_str(text, false).map_err(|_| wrong(item, wanted))
+}
+
+fn count_of(item: &Item) -> std::result::Result<usize, Fault> {
+    let number = item.as_integer().and_then(|number| usize::try_from(number).ok());
+    number.filter(|number| *number > 0).ok_or_else(|| wrong(item, "a number from 1"))
+}
+
+fn dollars_of(item: &Item) -> std::result::Result<f64, Fault> {
+    let number = item.as_float().or_else(|| item.as_integer().map(|number| number as f64));
+    number
+        .filter(|number| number.is_finite() && *number >= 0.0)
+        .ok_or_else(|| wrong(item, "dollars for a million tokens"))
+}
+
+/// Shows the place, and says what is wrong with it.
+fn broken(path: &Path, text: &str, fault: &Fault) -> Error {
+    let name = path.display();
+    let hint = "mend it, or set UNSPOOL_CONFIG to another file";
+    let Some(span) = &fault.span else {
+        return usage(format!("the configuration {name} cannot be read: {}", fault.what)).hint(hint);
+    };
+    let start = text.floor_char_boundary(span.start.min(text.len()));
+    let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let line = text[..start].matches('\n').count() + 1;
+    let column = text[from..start].chars().count() + 1;
+    let shown = text[from..].lines().next().unwrap_or_default();
+    let end = text.floor_char_boundary(span.end.min(from + shown.len()).max(start));
+    usage(format!("{name}, line {line}, column {column}: {}", fault.what))
+        .about(shown, (start - from).min(shown.len())..(end - from).min(shown.len()))
+        .hint(hint)
+}
+
+/// A file that anybody can write to is not to be believed.
+#[cfg(unix)]
+fn check_owner(path: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let meta = fs_err::metadata(path).map_err(|error| Error::io("read the configuration", path, error))?;
+    if meta.is_file() && meta.permissions().mode() & 0o002 != 0 {
+        return Err(usage(format!("anybody can write to the configuration {}", path.display()))
+            .hint(format!("run `chmod o-w {}`", path.display())));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn check_owner(_: &Path) -> Result<()> {
+    Ok(())
+}

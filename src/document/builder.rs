@@ -1,0 +1,441 @@
+//! The fold from events to documents: who speaks, what it is, to which call a result belongs.
+
+mod assistant;
+mod user;
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use crate::document::clean;
+use crate::document::tags::{self, Markup};
+use crate::document::{Document, FileState, Kind, MessageKey, Role, TEXT_CAP, normal_path};
+use crate::transcript::discover::SourceKind;
+use crate::transcript::{AgentDescription, Block, Body, Event, Reading, TitleBy};
+use user::{Speaker, beginning};
+
+/// How many passed lines are remembered, for later lines that follow them. Measured: the distance is 1.
+const PASSED_KEPT: usize = 16;
+/// More files than this are found by their words only.
+const FILES_KEPT: usize = 1000;
+
+/// Where a record stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Byte offset in the file.
+    pub offset: u64,
+    /// Line, from 1.
+    pub line: u64,
+}
+
+/// What a subagent is called of which nobody says who it is.
+const NAMELESS: &str = "unknown";
+
+/// Knows what subagents' own transcripts hold.
+pub trait OwnTranscripts: std::fmt::Debug + Sync {
+    /// Whether the transcript of a session's subagent holds a message.
+    fn hold(&self, session: &str, agent: &str, uuid: &str) -> bool;
+}
+
+/// Folds the lines of one file into documents.
+#[derive(Debug)]
+pub struct Builder<'s> {
+    kind: SourceKind,
+    session: &'s str,
+    agent: Option<&'s str>,
+    /// What is known so far; kept between runs.
+    pub state: FileState,
+    /// What subagents' own transcripts hold.
+    agents: Option<&'s dyn OwnTranscripts>,
+    /// Sessions the user wants nothing of.
+    forgotten: Option<&'s HashSet<String>>,
+    out: Vec<Document>,
+    part: u32,
+    /// Whether a prompt on the line at hand was counted.
+    counted: bool,
+}
+
+impl<'s> Builder<'s> {
+    /// Goes on where `state` left off.
+    pub fn new(kind: SourceKind, session: &'s str, agent: Option<&'s str>, state: FileState) -> Self {
+        Self { kind, session, agent, state, agents: None, forgotten: None, out: Vec::new(), part: 0, counted: false }
+    }
+
+    /// Tells what subagents' own transcripts hold, so that it is left out where their parent saw it, and which sessions
+    /// are to be left out of the prompt history.
+    #[must_use]
+    pub fn knowing(mut self, agents: &'s dyn OwnTranscripts, forgotten: &'s HashSet<String>) -> Self {
+        self.agents = Some(agents);
+        self.forgotten = Some(forgotten);
+        self
+    }
+
+    /// Takes in one record, or what was in its place.
+    pub fn take(&mut self, place: Place, reading: Reading<'_>) {
+        (self.part, self.counted) = (0, false);
+        match reading {
+            Reading::Event(event) => self.event(place, *event),
+            Reading::Bad { reason, text } => {
+                self.state.bad += 1;
+                let document = Document { kind: Kind::Bad, note: Some(reason), ..Document::default() };
+                self.push(place, document, &text);
+            }
+        }
+    }
+
+    /// Takes in a line that was too long to read.
+    pub fn oversized(&mut self, place: Place, length: u64, head: &[u8]) {
+        self.part = 0;
+        self.state.oversized += 1;
+        let note = Some(format!("a line of {length} bytes, of which only the beginning is kept"));
+        let text = String::from_utf8_lossy(head);
+        self.push(place, Document { kind: Kind::Oversized, note, ..Document::default() }, &text);
+    }
+
+    /// Takes in a piece of a file that has no records.
+    pub fn spilled(&mut self, offset: u64, part: u32, text: &str) {
+        self.part = part;
+        let document = Document { role: Role::Tool, kind: Kind::Output, ..Document::default() };
+        self.push(Place { offset, line: 0 }, document, &clean::clean_result(None, text));
+    }
+
+    /// Takes in the description beside a subagent's transcript.
+    pub fn describe(&mut self, description: AgentDescription) {
+        self.state.description = description.description;
+        self.state.agent_type = description.kind;
+    }
+
+    /// Hands out what was made since the last time.
+    pub fn documents(&mut self) -> Vec<Document> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// The document that makes the session's name searchable. It is made anew whenever the state changes.
+    pub fn title(&self) -> Option<Document> {
+        let text = self.state.title().filter(|_| !self.is_forgotten(&self.blank().session))?.to_string();
+        let role = if self.kind == SourceKind::Agent { Role::Subagent } else { Role::Assistant };
+        Some(Document { role, kind: Kind::Title, timestamp: self.state.last, text, ..self.blank() })
+    }
+
+    fn session(&self) -> String {
+        let named = if self.session.is_empty() { self.state.session.as_deref().unwrap_or("") } else { self.session };
+        named.to_string()
+    }
+
+    /// A document with all that holds for the whole file at this point.
+    fn blank(&self) -> Document {
+        Document {
+            session: self.session(),
+            agent: self.agent.map(str::to_string),
+            project: self.state.project.clone(),
+            cwd: self.state.cwd.clone(),
+            branch: self.state.branch.clone(),
+            ..Document::default()
+        }
+    }
+
+    fn event(&mut self, place: Place, mut event: Event<'_>) {
+        self.learn(&event);
+        self.follow(place, &event);
+        self.unknown_keys(place, &mut event);
+        let body = std::mem::take(&mut event.body);
+        match body {
+            Body::User { blocks, origin, meta, compact, .. } => {
+                let speaker = Speaker { origin: origin.as_deref(), meta, compact };
+                self.user(place, &mut event, blocks, &speaker);
+            }
+            Body::Assistant { blocks, message, model, usage, error } => {
+                let named = model.as_deref().filter(|model| *model != "<synthetic>");
+                let counted = [usage.input, usage.cache_write, usage.cache_read, usage.output];
+                self.state.tally.answer(message.as_deref(), named, counted);
+                let base = Document {
+                    message: message.as_deref().map(MessageKey::of),
+                    model: model.map(Cow::into_owned).filter(|model| model != "<synthetic>"),
+                    error,
+                    ..self.base(&event)
+                };
+                let made = self.out.len();
+                self.assistant(place, &event, &base, blocks);
+                self.count(made, base, usage);
+            }
+            Body::System { subtype, text } => self.system(place, &event, subtype.as_deref(), &text),
+            Body::Queued { text, origin } => self.queued(place, &event, &text, origin.as_deref()),
+            Body::Attachment { kind, text, file } => {
+                let files = file.map(|file| self.normal(&file)).into_iter().collect();
+                let text = clean::clean_result(Some(&kind), &text);
+                let tool = Some(kind.into_owned());
+                self.push(place, Document { kind: Kind::Attachment, files, tool, ..self.base(&event) }, &text);
+            }
+            Body::Title { by, text } => {
+                self.named(by, &text);
+                if by == TitleBy::LastPrompt {
+                    self.last_prompt(place, &event, &text);
+                }
+            }
+            Body::Summary { text, leaf } => {
+                self.state.summary = Some(beginning(&text));
+                let base = Document {
+                    role: Role::Assistant,
+                    kind: Kind::Title,
+                    note: leaf.map(Cow::into_owned),
+                    ..self.base(&event)
+                };
+                self.push(place, base, &text);
+            }
+            Body::Link { url, text } => {
+                let base = Document {
+                    role: Role::Assistant,
+                    kind: Kind::Link,
+                    note: Some(url.to_string()),
+                    ..self.base(&event)
+                };
+                self.push(place, base, &format!("{text} {url}"));
+            }
+            Body::Snapshot { files } if !files.is_empty() => {
+                let text = files.join("\n");
+                let files = files.iter().take(FILES_KEPT).map(|file| self.normal(file)).collect();
+                self.push(place, Document { kind: Kind::Snapshot, files, ..self.base(&event) }, &text);
+            }
+            Body::Snapshot { .. } => self.pass(&event, "file-history-snapshot"),
+            Body::Continued { session } => self.state.continued_in = Some(session.into_owned()),
+            Body::Moved { cwd } => self.state.cwd = Some(cwd.into_owned()),
+            Body::AgentMessage { agent, event: inner } => {
+                self.remember(&event);
+                self.agent_message(place, &event, agent, *inner);
+            }
+            Body::Silent(kind) => self.pass(&event, &kind),
+            Body::Unknown { kind, text } => {
+                self.state.unknown += 1;
+                let tool = Some(kind.into_owned()).filter(|kind| !kind.is_empty());
+                self.push(place, Document { kind: Kind::Unknown, tool, ..self.base(&event) }, &text);
+            }
+        }
+    }
+
+    /// Keeps the words under keys nobody knew, apart from the message itself.
+    fn unknown_keys(&mut self, place: Place, event: &mut Event<'_>) {
+        let words = std::mem::take(&mut event.unknown);
+        if !words.is_empty() {
+            self.state.unknown += 1;
+            self.push(place, Document { kind: Kind::Unknown, ..self.base(event) }, &words);
+        }
+    }
+
+    /// Notes what a line says about its session.
+    fn learn(&mut self, event: &Event<'_>) {
+        let state = &mut self.state;
+        let keep = |slot: &mut Option<String>, value: &Option<Cow<'_, str>>| {
+            if let Some(value) = value
+                && slot.as_deref() != Some(value)
+            {
+                *slot = Some(value.to_string());
+            }
+        };
+        if state.session.is_none() {
+            keep(&mut state.session, &event.session);
+        }
+        if state.project.is_none() {
+            keep(&mut state.project, &event.cwd);
+        }
+        keep(&mut state.cwd, &event.cwd);
+        keep(&mut state.branch, &event.branch);
+        keep(&mut state.entrypoint, &event.entrypoint);
+        keep(&mut state.version, &event.version);
+        state.tally.background |= event.background;
+        if let Some(time) = event.timestamp {
+            state.tally.time(state.last, time);
+            state.first = Some(state.first.map_or(time, |first| first.min(time)));
+            state.last = Some(state.last.map_or(time, |last| last.max(time)));
+            state.previous = Some(time);
+        }
+        if let Some((session, _)) = &event.copy_of {
+            state.forked_from = Some(session.to_string());
+        }
+    }
+
+    /// Follows the conversation of this file; a subagent's lines in its parent's file are another one.
+    fn follow(&mut self, place: Place, event: &Event<'_>) {
+        let Some(uuid) = event.uuid.as_deref().filter(|_| !event.sidechain || self.kind == SourceKind::Agent) else {
+            return;
+        };
+        let is_turn = match &event.body {
+            Body::User { blocks, .. } => !blocks.iter().any(|block| matches!(block, Block::ToolResult { .. })),
+            _ => false,
+        };
+        self.state.tally.follow(place.line, uuid, event.parent.as_deref(), is_turn);
+    }
+
+    /// A document with all that holds for the whole line.
+    fn base(&self, event: &Event<'_>) -> Document {
+        Document {
+            uuid: event.uuid.as_ref().map(ToString::to_string),
+            parent: self.ancestor(event.parent.as_deref()),
+            agent: self.agent.or(event.agent.as_deref()).map(str::to_string),
+            cwd: event.cwd.as_ref().map(ToString::to_string).or_else(|| self.state.cwd.clone()),
+            branch: event.branch.as_ref().map(ToString::to_string).or_else(|| self.state.branch.clone()),
+            // A line without a time was written when its neighbour was.
+            timestamp: event.timestamp.or(self.state.previous),
+            note: event.copy_of.as_ref().map(|(_, message)| message.to_string()),
+            ..self.blank()
+        }
+    }
+
+    /// The nearest line at or above `parent` that is a document.
+    fn ancestor(&self, parent: Option<&str>) -> Option<String> {
+        let parent = parent?;
+        match self.state.passed.iter().rev().find(|(uuid, _)| uuid == parent) {
+            Some((_, above)) => above.clone(),
+            None => Some(parent.to_string()),
+        }
+    }
+
+    /// Counts a line that makes no document.
+    fn pass(&mut self, event: &Event<'_>, kind: &str) {
+        *self.state.passed_over.entry(kind.to_string()).or_default() += 1;
+        self.remember(event);
+    }
+
+    /// Remembers what a line follows that makes no document of its own.
+    fn remember(&mut self, event: &Event<'_>) {
+        let Some(uuid) = &event.uuid else { return };
+        let above = self.ancestor(event.parent.as_deref());
+        self.state.passed.push_back((uuid.to_string(), above));
+        if self.state.passed.len() > PASSED_KEPT {
+            self.state.passed.pop_front();
+        }
+    }
+
+    fn system(&mut self, place: Place, event: &Event<'_>, subtype: Option<&str>, text: &str) {
+        let text = clean::strip_ansi(text);
+        let mut rest: &str = &text;
+        while !rest.trim().is_empty() {
+            let all = |role, kind| (role, kind, Cow::Borrowed(rest), "");
+            let (role, kind, words, behind) = match (subtype, tags::markup(rest)) {
+                (Some("away_summary"), _) => all(Role::Assistant, Kind::Recap),
+                (Some("voice_call_talk"), _) => all(self.voice(event), Kind::Prompt),
+                (_, Some((Markup::Command, words, behind))) => {
+                    (self.voice(event), Kind::Command, Cow::Owned(words), behind)
+                }
+                (_, Some((Markup::Output, words, behind))) => (Role::Tool, Kind::Output, Cow::Owned(words), behind),
+                _ => all(Role::Meta, Kind::Notice),
+            };
+            let tool = subtype.map(str::to_string);
+            self.push(place, Document { role, kind, tool, ..self.base(event) }, &words);
+            rest = behind;
+        }
+    }
+
+    fn named(&mut self, by: TitleBy, text: &str) {
+        let slot = match by {
+            TitleBy::User => &mut self.state.custom_title,
+            TitleBy::Model => &mut self.state.ai_title,
+            TitleBy::AgentName => &mut self.state.agent_name,
+            TitleBy::LastPrompt => &mut self.state.last_prompt,
+        };
+        if slot.as_deref() != Some(text) {
+            *slot = Some(text.to_string()).filter(|text| !text.is_empty());
+        }
+    }
+
+    /// A subagent's message as its parent saw it; its own transcript, where that has it, is the better copy.
+    fn agent_message<'e>(
+        &mut self,
+        place: Place,
+        outer: &Event<'_>,
+        agent: Option<Cow<'e, str>>,
+        mut inner: Event<'e>,
+    ) {
+        let agent = agent.or(inner.agent.take()).unwrap_or(Cow::Borrowed(NAMELESS));
+        let session = self.session();
+        if !self.state.saw.contains(agent.as_ref()) {
+            self.state.saw.insert(agent.to_string());
+        }
+        let holder = self.agents.zip(inner.uuid.as_deref());
+        let is_held = holder.is_some_and(|(agents, uuid)| agents.hold(&session, &agent, uuid));
+        // Nothing of it counts for this file, as it may be dropped when its own comes: what a subagent was told names no
+        // session. It only tells what its results belong to.
+        let calls = std::mem::take(&mut self.state.calls);
+        let before = self.state.clone();
+        self.state.calls = calls;
+        inner.sidechain = true;
+        inner.timestamp = inner.timestamp.or(outer.timestamp);
+        inner.agent = Some(agent.clone());
+        let made = self.out.len();
+        match std::mem::take(&mut inner.body) {
+            Body::User { blocks, origin, meta, compact, .. } => {
+                self.user(place, &mut inner, blocks, &Speaker { origin: origin.as_deref(), meta, compact });
+            }
+            Body::Assistant { blocks, .. } => self.assistant(place, &inner, &self.base(&inner), blocks),
+            _ => {}
+        }
+        let calls = std::mem::take(&mut self.state.calls);
+        self.state = FileState { calls, ..before };
+        if is_held {
+            self.out.truncate(made);
+        }
+        for document in &mut self.out[made..] {
+            document.via = Some(agent.to_string());
+        }
+    }
+
+    /// Whether the user wants nothing of a session. Of a subagent's file, only its lines may tell whose it is.
+    fn is_forgotten(&self, session: &str) -> bool {
+        self.forgotten.is_some_and(|forgotten| forgotten.contains(session))
+    }
+
+    fn normal(&self, file: &str) -> String {
+        normal_path(file, self.state.cwd.as_deref())
+    }
+
+    /// Adds a document, or several for a long text; says whether there was anything to add.
+    fn push(&mut self, place: Place, mut document: Document, text: &str) -> bool {
+        if self.is_forgotten(&document.session) {
+            return true;
+        }
+        let is_problem = matches!(document.kind, Kind::Bad | Kind::Oversized);
+        if text.trim().is_empty() && !is_problem {
+            return false;
+        }
+        if document.session.is_empty() && self.kind != SourceKind::History {
+            document.session = self.session();
+        }
+        let text = &clean::fold_base64(text);
+        (document.offset, document.line) = (place.offset, place.line);
+        document.timestamp = document.timestamp.or(self.state.previous);
+        let pieces = clean::pieces(text, TEXT_CAP);
+        if let Some((last, others)) = pieces.split_last() {
+            for piece in others {
+                self.piece(document.clone(), piece);
+                // The arguments go with the first piece.
+                document.input = None;
+                document.continued = true;
+            }
+            self.piece(document, last);
+        }
+        true
+    }
+
+    fn piece(&mut self, mut document: Document, text: &str) {
+        document.text = text.to_string();
+        document.has_input = document.input.is_some();
+        document.part = self.part;
+        self.out.push(document);
+        self.part += 1;
+        self.state.documents += 1;
+    }
+}
+
+/// Joins blocks of words that follow one another: they are one answer.
+fn joined(blocks: Vec<Block<'_>>) -> Vec<Block<'_>> {
+    let mut joined: Vec<Block<'_>> = Vec::with_capacity(blocks.len().min(16));
+    for block in blocks {
+        match (joined.last_mut(), block) {
+            (Some(Block::Text(before)), Block::Text(text)) => {
+                let before = before.to_mut();
+                before.push('\n');
+                before.push_str(&text);
+            }
+            (_, block) => joined.push(block),
+        }
+    }
+    joined
+}

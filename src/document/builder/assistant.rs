@@ -1,0 +1,162 @@
+//! What the model answers and does: its words, its calls, their results, and what they cost.
+
+use std::borrow::Cow;
+
+use crate::document::builder::user::twin;
+use crate::document::builder::{Builder, FILES_KEPT, Place, joined};
+use crate::document::clean;
+use crate::document::shell::{is_shell, touched};
+use crate::document::{Document, Kind, MessageKey, Role, Wordless, normal_path};
+use crate::transcript::discover::SourceKind;
+use crate::transcript::{Block, Event, Trace, Usage, print_of};
+
+/// How many open calls are remembered. Measured: some 0.3 % of calls never get a result.
+const CALLS_KEPT: usize = 256;
+/// How many messages without words are remembered. Measured: 0 to 3 in a file.
+const WORDLESS_KEPT: usize = 4096;
+/// Longer arguments are kept as text only: together with all their copies they would not fit the memory bound.
+const INPUT_KEPT: usize = 1 << 20;
+/// What stands for the answer of a tool that said nothing.
+const NO_OUTPUT: &str = "(no output)";
+/// Tools that change the files they name.
+const CHANGING: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
+
+impl Builder<'_> {
+    pub(super) fn assistant(&mut self, place: Place, event: &Event<'_>, base: &Document, blocks: Vec<Block<'_>>) {
+        let mut made = false;
+        for block in joined(blocks) {
+            made |= match block {
+                Block::Text(text) => {
+                    self.state.answers += 1;
+                    let role = self.answerer(event);
+                    self.push(place, Document { role, kind: Kind::Text, ..base.clone() }, &clean::fold_base64(&text))
+                }
+                Block::Thinking(text) => {
+                    let role = self.answerer(event);
+                    self.push(place, Document { role, kind: Kind::Thinking, ..base.clone() }, &text)
+                }
+                other => self.block(place, event, base, other),
+            };
+        }
+        if !made {
+            self.pass(event, "assistant/empty");
+        }
+    }
+
+    /// Notes what an API message cost, on the first document its line made.
+    pub(super) fn count(&mut self, made: usize, base: Document, usage: Usage) {
+        if base.model.is_none() && usage == Usage::default() {
+            return;
+        }
+        let Some(message) = base.message.or(base.uuid.as_deref().map(MessageKey::of)) else { return };
+        let tokens = [usage.input, usage.cache_write, usage.cache_read, usage.output];
+        let counted = Some((message, tokens, usage.cache_hour));
+        if counted == self.state.counted {
+            return;
+        }
+        match self.out.get_mut(made) {
+            Some(document) => {
+                (document.usage, document.cache_hour) = (Some(tokens), usage.cache_hour);
+                self.state.counted = counted;
+                self.state.wordless.retain(|one| {
+                    one.message != message || one.usage.iter().zip(tokens).any(|(before, now)| *before > now)
+                });
+            }
+            None => {
+                let (model, timestamp) = (base.model, base.timestamp);
+                let one = Wordless { message, model, usage: tokens, cache_hour: usage.cache_hour, timestamp };
+                if self.state.wordless.back() != Some(&one) && self.state.wordless.len() < WORDLESS_KEPT {
+                    self.state.wordless.push_back(one);
+                }
+            }
+        }
+    }
+
+    fn answerer(&self, event: &Event<'_>) -> Role {
+        if self.kind == SourceKind::Agent || event.sidechain { Role::Subagent } else { Role::Assistant }
+    }
+
+    /// Takes a block that may stand in a message of either side; says whether it made a document.
+    pub(super) fn block(&mut self, place: Place, event: &Event<'_>, base: &Document, block: Block<'_>) -> bool {
+        match block {
+            Block::ToolUse { id, name, input } => self.tool_use(place, event, base, &id, &name, input),
+            Block::ToolResult { id, text, error } => {
+                let (tool, files) = self.answered(&id);
+                let tool_use = Some(id.into_owned());
+                let trace = event.trace.clone().or_else(|| trace_of_text(tool.as_deref(), &text)).filter(|_| !error);
+                let result = Document { role: Role::Tool, kind: Kind::ToolResult, tool, tool_use, ..base.clone() };
+                let document = Document { files, error, trace, ..result };
+                let text = clean::clean_result(document.tool.as_deref(), &text);
+                // A command that changed a file may have nothing to say; that it ended well is worth keeping.
+                let is_silent = text.trim().is_empty() && !document.files.is_empty();
+                self.push(place, document, if is_silent { NO_OUTPUT } else { &text })
+            }
+            Block::Other { kind, text } => {
+                self.state.unknown += 1;
+                self.push(place, Document { kind: Kind::Unknown, tool: Some(kind.into_owned()), ..base.clone() }, &text)
+            }
+            Block::Media { kind, text } if text.is_empty() => {
+                self.push(place, Document { kind: Kind::Notice, ..base.clone() }, &format!("[{kind}]"))
+            }
+            Block::Media { kind, text } => {
+                let tool = Some(kind.into_owned());
+                self.push(place, Document { kind: Kind::Attachment, tool, ..base.clone() }, &text)
+            }
+            Block::Text(text) | Block::Thinking(text) => self.push(place, base.clone(), &text),
+        }
+    }
+
+    fn tool_use(
+        &mut self,
+        place: Place,
+        event: &Event<'_>,
+        base: &Document,
+        id: &str,
+        name: &str,
+        input: &str,
+    ) -> bool {
+        self.state.tool_uses += 1;
+        self.state.tally.calls += 1;
+        let words = clean::tool_words(input);
+        let cwd = event.cwd.as_deref().or(self.state.cwd.as_deref());
+        let mut files: Vec<String> = words.files.iter().take(FILES_KEPT).map(|file| normal_path(file, cwd)).collect();
+        if CHANGING.contains(&name) {
+            files.iter().for_each(|file| self.state.tally.changed(file));
+        }
+        if let Some(command) = words.command.as_ref().filter(|_| is_shell(name)) {
+            files.extend(touched(command, cwd).into_iter().map(|touch| touch.path));
+            files.dedup();
+            files.truncate(FILES_KEPT);
+        }
+        self.state.calls.push_back((id.to_string(), name.to_string(), files.clone()));
+        if self.state.calls.len() > CALLS_KEPT {
+            self.state.calls.pop_front();
+        }
+        let document = Document {
+            role: Role::Tool,
+            kind: Kind::ToolUse,
+            tool: Some(name.to_string()),
+            tool_use: Some(id.to_string()),
+            input: Some(clean::fold_base64(input)).filter(|input| input.len() <= INPUT_KEPT).map(Cow::into_owned),
+            twin: words.prompt.as_deref().map(|prompt| twin(&base.session, prompt)),
+            files,
+            ..base.clone()
+        };
+        self.push(place, document, clean::call_text(name, &words))
+    }
+
+    /// The tool and files of the call that is now answered.
+    fn answered(&mut self, id: &str) -> (Option<String>, Vec<String>) {
+        match self.state.calls.iter().rposition(|(call, ..)| call == id).and_then(|at| self.state.calls.remove(at)) {
+            Some((_, tool, files)) => (Some(tool), files),
+            None => (None, Vec::new()),
+        }
+    }
+}
+
+/// Where no record stands beside the answer, the lines that were read are numbered, and say which they are.
+fn trace_of_text(tool: Option<&str>, text: &str) -> Option<Trace> {
+    let (first, contents) = clean::numbered(text).filter(|_| tool == Some("Read"))?;
+    let count = contents.split('\n').count() as u64;
+    Some(Trace { contents: Some(print_of(&contents)), lines: Some([first, count, 0]), ..Trace::default() })
+}

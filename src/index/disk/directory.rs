@@ -1,0 +1,339 @@
+//! The folder of the index, made safe where tantivy's own is not.
+//!
+//! - There is one moment at which things are made to last: when `meta.json`, which names all else, is replaced. Just
+//!   before, all files written since and the folder are synced, together, which costs a file system little more than
+//!   one sync; just after, the folder is synced again. tantivy syncs each file by itself, and leaves out the
+//!   last step: a power cut after a commit then loses the commit, or leaves an old `meta.json` whose segments are
+//!   already deleted.
+//! - tantivy keeps a list of the files it may remove, and rewrites it for every file it makes. Here the list is what
+//!   stands in the folder, so it is never behind, torn or missing.
+//! - Stored text, postings and positions are read with plain reads while merging, from front to back. Mapped, every
+//!   page of them would count as our memory.
+//! - Readers ask for tantivy's lock on `meta.json` with a deadline, and do without it where the folder is
+//!   read-only; tantivy would wait for ever, or fail.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tantivy::directory::error::{DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
+use tantivy::directory::{
+    AntiCallToken, Directory, DirectoryLock, FileHandle, INDEX_WRITER_LOCK, Lock, MmapDirectory, OwnedBytes,
+    TerminatingWrite, WatchCallback, WatchHandle, WritePtr,
+};
+
+use crate::fault::{self, Op};
+use crate::index::disk::fs;
+
+/// How long one of tantivy's locks is waited for: by a reader, for a writer that is just replacing `meta.json`.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// Files that a merge reads from front to back.
+const READ_IN_PIECES: [&str; 3] = ["store", "idx", "pos"];
+/// Bytes of a file that are written at a time. Linux then caches the file in larger pieces than pages, which a search maps
+/// faster. Less in a debug build, so that the tests see a file written in pieces.
+const WRITTEN: usize = if cfg!(debug_assertions) { 8 << 10 } else { 512 << 10 };
+/// How much of such a file is read at a time.
+const PIECE: usize = 256 << 10;
+/// How many files may wait to be synced; each of them is open. Few in a debug build, so that the tests see it happen.
+const UNSYNCED: usize = if cfg!(debug_assertions) { 4 } else { 16 };
+/// The file that names all others.
+pub(in crate::index) const META: &str = "meta.json";
+/// tantivy's list of the files it may remove.
+const LIST: &str = ".managed.json";
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub(in crate::index) struct SafeDirectory {
+    inner: MmapDirectory,
+    path: PathBuf,
+    writes: bool,
+    unsynced: Unsynced,
+    trouble: Trouble,
+}
+
+/// Files that are written, but not yet there for good.
+type Unsynced = Arc<Mutex<Vec<(PathBuf, File)>>>;
+
+/// The last thing the system said when a write failed. tantivy's threads keep it to themselves.
+#[derive(Clone, Debug, Default)]
+pub(in crate::index) struct Trouble(Arc<Mutex<Option<(io::ErrorKind, String)>>>);
+
+impl Trouble {
+    /// What the system said, if a write has failed.
+    pub(in crate::index) fn cause(&self) -> Option<io::Error> {
+        let said = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        said.map(|(kind, text)| io::Error::new(kind, text))
+    }
+
+    fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.inspect_err(|error| {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((error.kind(), error.to_string()));
+        })
+    }
+}
+
+/// A file being written, whose failures are noted.
+struct Noting {
+    file: Option<File>,
+    path: PathBuf,
+    unsynced: Unsynced,
+    trouble: Trouble,
+}
+
+impl Noting {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        fault::point(Op::Write(&self.path, bytes))?;
+        self.file.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let mut unsynced = self.unsynced.lock().unwrap_or_else(PoisonError::into_inner);
+        unsynced.extend(self.file.take().map(|file| (self.path.clone(), file)));
+        if unsynced.len() < UNSYNCED { Ok(()) } else { sync_files(&std::mem::take(&mut *unsynced)) }
+    }
+}
+
+impl Write for Noting {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.put(bytes);
+        self.trouble.note(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl TerminatingWrite for Noting {
+    fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
+        let ended = self.end();
+        self.trouble.note(ended)
+    }
+}
+
+/// Makes files last, all at once: one by one, each would wait for a write of the file system's journal.
+fn sync_files(files: &[(PathBuf, File)]) -> io::Result<()> {
+    files.iter().for_each(|(_, file)| fs::begin_writing_out(file));
+    files.iter().try_for_each(|(path, file)| fault::point(Op::Sync(path)).and_then(|()| file.sync_data()))
+}
+
+impl SafeDirectory {
+    /// Opens a folder that exists.
+    pub(in crate::index) fn open(path: &Path) -> Result<Self, OpenDirectoryError> {
+        Ok(Self {
+            inner: MmapDirectory::open(path)?,
+            path: path.to_path_buf(),
+            writes: false,
+            unsynced: Unsynced::default(),
+            trouble: Trouble::default(),
+        })
+    }
+
+    /// Where failed writes are noted.
+    pub(in crate::index) fn trouble(&self) -> Trouble {
+        self.trouble.clone()
+    }
+
+    fn may_load(&self, path: &Path) -> Result<(), OpenReadError> {
+        let loaded = fault::point(Op::Load(&self.path.join(path)));
+        loaded.map_err(|error| OpenReadError::wrap_io_error(error, path.to_path_buf()))
+    }
+
+    /// Opens a folder for a writer.
+    pub(in crate::index) fn for_writing(path: &Path) -> Result<Self, OpenDirectoryError> {
+        Ok(Self { writes: true, ..Self::open(path)? })
+    }
+
+    /// Replaces the file that names all others, once they are there for good.
+    fn publish(&self, data: &[u8]) -> io::Result<()> {
+        let unsynced = std::mem::take(&mut *self.unsynced.lock().unwrap_or_else(PoisonError::into_inner));
+        sync_files(&unsynced)?;
+        fs::sync_folder(&self.path)?;
+        self.put(Path::new(META), data)?;
+        fs::sync_folder(&self.path)
+    }
+
+    fn put(&self, path: &Path, data: &[u8]) -> io::Result<()> {
+        fault::point(Op::Put(&self.path.join(path), data))?;
+        self.inner.atomic_write(path, data)
+    }
+}
+
+/// The files of segments in a folder.
+fn segment_files(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs_err::read_dir(folder)? {
+        names.extend(entry?.file_name().into_string().ok().filter(|name| is_segment_file(name)));
+    }
+    Ok(names)
+}
+
+/// tantivy names the files of a segment by 32 digits.
+pub(in crate::index) fn is_segment_file(name: &str) -> bool {
+    name.split_once('.').is_some_and(|(id, _)| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+impl Directory for SafeDirectory {
+    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        self.may_load(path)?;
+        let is_large = path.extension().is_some_and(|extension| READ_IN_PIECES.iter().any(|one| extension == *one));
+        if !(self.writes && is_large) {
+            return self.inner.get_file_handle(path);
+        }
+        match PlainFile::open(&self.path.join(path)) {
+            Ok(file) => Ok(Arc::new(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(OpenReadError::FileDoesNotExist(path.to_path_buf()))
+            }
+            Err(error) => Err(OpenReadError::wrap_io_error(error, path.to_path_buf())),
+        }
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        let failed = |error| DeleteError::IoError { io_error: Arc::new(error), filepath: path.to_path_buf() };
+        fault::point(Op::Remove(&self.path.join(path))).map_err(failed)?;
+        self.inner.delete(path)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
+        self.inner.exists(path)
+    }
+
+    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        let place = self.path.join(path);
+        let opened = self.trouble.note(fault::point(Op::Create(&place)).and_then(|()| fs::create_file(&place)));
+        let file = opened.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => OpenWriteError::FileAlreadyExists(path.to_path_buf()),
+            _ => OpenWriteError::wrap_io_error(error, path.to_path_buf()),
+        })?;
+        let (unsynced, trouble) = (self.unsynced.clone(), self.trouble.clone());
+        let noting = Noting { file: Some(file), path: place, unsynced, trouble };
+        Ok(io::BufWriter::with_capacity(WRITTEN, Box::new(noting)))
+    }
+
+    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        self.may_load(path)?;
+        if path != Path::new(LIST) {
+            return self.inner.atomic_read(path);
+        }
+        let names = segment_files(&self.path);
+        let names = names.map_err(|error| OpenReadError::wrap_io_error(error, path.to_path_buf()))?;
+        Ok(serde_json::to_vec(&names).unwrap_or_default())
+    }
+
+    fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
+        match path.to_str() {
+            Some(LIST) => Ok(()),
+            Some(META) => self.trouble.note(self.publish(data)),
+            _ => self.trouble.note(self.put(path, data)),
+        }
+    }
+
+    /// Nothing: whatever is to last is synced when `meta.json` is replaced.
+    fn sync_directory(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
+        if lock.filepath == INDEX_WRITER_LOCK.filepath {
+            // Whoever has our own lock is the only writer. But a program that was started while this lock was last held
+            // may have it open for a moment longer.
+            return patiently(|| self.inner.acquire_lock(lock));
+        }
+        let file = match lock_file(&self.path.join(&lock.filepath)) {
+            Ok(Some(file)) => file,
+            // A folder nobody can write to has no writer to be protected from.
+            Ok(None) => return Ok(DirectoryLock::from(Box::new(()))),
+            Err(error) => return Err(LockError::wrap_io_error(error)),
+        };
+        wait_for(&file)?;
+        Ok(DirectoryLock::from(Box::new(file)))
+    }
+
+    fn watch(&self, callback: WatchCallback) -> tantivy::Result<WatchHandle> {
+        self.inner.watch(callback)
+    }
+}
+
+/// A file that is read, not mapped, a piece at a time.
+#[derive(Debug)]
+struct PlainFile {
+    opened: Mutex<(File, Piece)>,
+    length: usize,
+}
+
+/// What was read last: a merge asks for many small ranges, each behind the one before.
+#[derive(Debug)]
+struct Piece {
+    start: usize,
+    bytes: Arc<[u8]>,
+}
+
+impl PlainFile {
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+        Ok(Self { opened: Mutex::new((file, Piece { start: 0, bytes: Arc::new([]) })), length })
+    }
+}
+
+impl tantivy::HasLen for PlainFile {
+    fn len(&self) -> usize {
+        self.length
+    }
+}
+
+impl FileHandle for PlainFile {
+    fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let (file, piece) = &mut *opened;
+        if range.start < piece.start || range.end > piece.start + piece.bytes.len() {
+            let end = range.end.max(self.length.min(range.start + PIECE));
+            let mut bytes = vec![0; end - range.start];
+            file.seek(SeekFrom::Start(range.start as u64))?;
+            file.read_exact(&mut bytes)?;
+            if range.len() > PIECE {
+                return Ok(OwnedBytes::new(bytes));
+            }
+            *piece = Piece { start: range.start, bytes: bytes.into() };
+        }
+        let from = range.start - piece.start;
+        Ok(OwnedBytes::new(piece.bytes.clone()).slice(from..from + range.len()))
+    }
+}
+
+/// Opens the lock's file, to be locked; none where it neither exists nor can be made.
+fn lock_file(path: &Path) -> io::Result<Option<File>> {
+    match fs_err::OpenOptions::new().write(true).create(true).truncate(false).open(path) {
+        Ok(file) => Ok(Some(file.into_parts().0)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
+            Ok(File::open(path).ok())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn wait_for(file: &File) -> Result<(), LockError> {
+    patiently(|| match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(std::fs::TryLockError::WouldBlock) => Err(LockError::LockBusy),
+        // Opened for reading only, or a file system without locks: go on without.
+        Err(std::fs::TryLockError::Error(_)) => Ok(()),
+    })
+}
+
+/// Tries to get a lock until it is free, for a while.
+fn patiently<T>(lock: impl Fn() -> Result<T, LockError>) -> Result<T, LockError> {
+    let deadline = Instant::now() + LOCK_WAIT;
+    loop {
+        match lock() {
+            Err(LockError::LockBusy) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+            done => return done,
+        }
+    }
+}

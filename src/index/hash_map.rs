@@ -1,0 +1,27 @@
+//! Maps and sets by 64-bit hashes, which need no second hash.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A map by 64-bit hashes.
+pub(crate) type HashMap64<T> = HashMap<u64, T, BuildHasherDefault<IdentityHasher>>;
+/// A set of 64-bit hashes.
+pub(crate) type HashSet64 = HashSet<u64, BuildHasherDefault<IdentityHasher>>;
+
+/// Uses a 64-bit hash as it is.
+#[derive(Default)]
+pub(crate) struct IdentityHasher(u64);
+
+impl Hasher for IdentityHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+}

@@ -1,0 +1,130 @@
+//! Reads entries back: documents and checkpoints from the store, keys and file summaries from columns.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use tantivy::columnar::{Column, StrColumn};
+use tantivy::store::StoreReader;
+use tantivy::{DocAddress, SegmentOrdinal, SegmentReader};
+
+use crate::document::Document;
+use crate::error::Result;
+use crate::index::checkpoint::{Checkpoint, FileKey};
+use crate::index::disk::damage_flag::met;
+use crate::index::errors::damaged_entry;
+use crate::index::file_summary::Card;
+use crate::index::read::Reader;
+use crate::index::store::sealed::Sealed;
+
+/// Decompressed blocks that are kept of each segment. The documents of an answer are often neighbours.
+const CACHED_BLOCKS: usize = 16;
+
+/// What is opened of a segment, when it is first needed.
+#[derive(Default)]
+pub(in crate::index) struct Opened {
+    columns: OnceLock<Columns>,
+    store: OnceLock<StoreReader>,
+}
+
+/// What is read of the columns for each document that is fetched.
+pub(in crate::index) struct Columns {
+    pub(in crate::index) group: Column<u64>,
+    /// The files that documents were read from.
+    source: Option<StrColumn>,
+    card: Option<StrColumn>,
+    line: Column<u64>,
+    /// Files by their places in `source`, as far as they were looked up.
+    keys: Mutex<HashMap<u64, FileKey>>,
+}
+
+impl Columns {
+    fn open(reader: &SegmentReader) -> tantivy::Result<Self> {
+        let fields = reader.fast_fields();
+        let (group, line) = (fields.u64("group")?, fields.u64("line")?);
+        let (source, card) = (fields.str("source")?, fields.str("card")?);
+        Ok(Self { group, source, card, line, keys: Mutex::default() })
+    }
+}
+
+impl Reader {
+    pub(in crate::index) fn document(&self, address: DocAddress) -> Result<Document> {
+        let sealed = self.sealed(address)?;
+        self.told(sealed.document())
+    }
+
+    pub(in crate::index) fn checkpoint_at(&self, address: DocAddress) -> Result<Checkpoint> {
+        let sealed = self.sealed(address)?;
+        self.told(sealed.checkpoint())
+    }
+
+    /// Returns a stored entry whose checksum is right.
+    pub(in crate::index) fn sealed(&self, address: DocAddress) -> Result<Sealed> {
+        let raw = self.guarded(|| self.store(address.segment_ord)?.get_document_bytes(address.doc_id))?;
+        self.told(Sealed::open(&raw).ok_or_else(|| damaged_entry(&"a stored document has a wrong checksum")))
+    }
+
+    fn store(&self, segment: SegmentOrdinal) -> tantivy::Result<&StoreReader> {
+        let slot = &self.opened[segment as usize].store;
+        if let Some(open) = slot.get() {
+            return Ok(open);
+        }
+        let opened = self.searcher.segment_reader(segment).get_store_reader(CACHED_BLOCKS)?;
+        Ok(slot.get_or_init(|| opened))
+    }
+
+    pub(in crate::index) fn source_of(&self, address: DocAddress) -> Result<FileKey> {
+        self.guarded(|| self.source_key(address))
+    }
+
+    pub(in crate::index) fn source_key(&self, address: DocAddress) -> tantivy::Result<FileKey> {
+        let columns = self.columns(address.segment_ord)?;
+        let nowhere = FileKey::from_number(0);
+        let Some(column) = &columns.source else { return Ok(nowhere) };
+        let Some(ord) = column.term_ords(address.doc_id).next() else { return Ok(nowhere) };
+        let known = || columns.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(key) = known().get(&ord) {
+            return Ok(*key);
+        }
+        let mut text = String::new();
+        column.ord_to_str(ord, &mut text)?;
+        let key = FileKey::parse(&text).unwrap_or(nowhere);
+        known().insert(ord, key);
+        Ok(key)
+    }
+
+    /// Returns the line that a document is from, or 0 if the column cannot be read.
+    pub(in crate::index) fn line_of(&self, address: DocAddress) -> u64 {
+        self.columns(address.segment_ord)
+            .ok()
+            .and_then(|columns| columns.line.first(address.doc_id))
+            .unwrap_or_default()
+    }
+
+    pub(in crate::index) fn columns(&self, segment: SegmentOrdinal) -> tantivy::Result<&Columns> {
+        let slot = &self.opened[segment as usize].columns;
+        if let Some(known) = slot.get() {
+            return Ok(known);
+        }
+        let opened = Columns::open(self.searcher.segment_reader(segment))?;
+        Ok(slot.get_or_init(|| opened))
+    }
+
+    pub(in crate::index) fn card_at(&self, address: DocAddress) -> Result<Card> {
+        let mut json = String::new();
+        self.guarded(|| {
+            let cards = &self.columns(address.segment_ord)?.card;
+            if let Some((cards, ord)) =
+                cards.as_ref().and_then(|cards| cards.term_ords(address.doc_id).next().map(|ord| (cards, ord)))
+            {
+                cards.ord_to_str(ord, &mut json)?;
+            }
+            Ok(())
+        })?;
+        self.told(serde_json::from_str(&json).map_err(|error| damaged_entry(&error)))
+    }
+
+    /// Records damage for the user and for the next writer.
+    fn told<T>(&self, read: Result<T>) -> Result<T> {
+        read.map_err(|error| met(&self.path, error))
+    }
+}

@@ -1,0 +1,496 @@
+//! An index open for reading: one commit, seen as it was when it was opened. Works on a read-only folder.
+
+pub(in crate::index) mod entries;
+pub(in crate::index) mod filter;
+pub(in crate::index) mod rows;
+pub(in crate::index) mod outline;
+pub(in crate::index) mod by_file;
+
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+use tantivy::collector::Count;
+use tantivy::postings::SegmentPostings;
+use tantivy::query::{BooleanQuery, Occur, Query as TantivyQuery, TermQuery};
+use tantivy::schema::{IndexRecordOption, Schema};
+use tantivy::{DocAddress, DocId, DocSet as _, ReloadPolicy, Searcher, SegmentReader, TERMINATED, Term};
+
+use crate::document::{Document, Kind};
+use crate::error::Result;
+use crate::index::checkpoint::{Checkpoint, FORGOTTEN, FileKey, Known};
+use crate::index::disk::directory::SafeDirectory;
+use crate::index::disk::{cleanup, damage_flag};
+use crate::index::errors::{damage, damaged, tantivy_error};
+use crate::index::file_summary::Card;
+use crate::index::hash_map::{HashMap64, HashSet64};
+use crate::index::open::{Header, check_sums, open_checked, register};
+use crate::index::read::entries::Opened;
+use crate::index::schema::{self, CHECKPOINT_KIND, Fields, MAIN_FILE, SEEN};
+use crate::index::store::ids::uuid_bytes;
+
+/// How many texts one thread reads before it looks for more.
+const PIECE: usize = 32;
+
+/// An index open for reading.
+pub struct Reader {
+    pub(in crate::index) path: PathBuf,
+    pub(in crate::index) index: tantivy::Index,
+    pub(in crate::index) schema: Schema,
+    pub(in crate::index) searcher: Searcher,
+    pub(in crate::index) fields: Fields,
+    transcripts: OnceLock<HashSet64>,
+    leaves: OnceLock<HashMap64<Vec<DocAddress>>>,
+    /// What is opened of each segment when a document of it is fetched.
+    pub(in crate::index) opened: Vec<Opened>,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Reader({})", self.path.display())
+    }
+}
+
+/// How large an index is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Size {
+    /// Documents, without the checkpoints of files.
+    pub documents: u64,
+    /// Segments.
+    pub segments: usize,
+    /// Bytes on disk.
+    pub bytes: u64,
+}
+
+impl Reader {
+    /// Opens an index of this program's shape.
+    pub(in crate::index) fn open(path: &Path) -> Result<Self> {
+        let directory = SafeDirectory::open(path).map_err(|error| tantivy_error(path, &error.into()))?;
+        let exists = tantivy::Index::exists(&directory).map_err(|error| damage(path, &error.into()))?;
+        if !exists {
+            return Err(damaged(path, "meta.json is missing"));
+        }
+        Self::with_index(path, open_checked(path, directory)?)
+    }
+
+    /// Opens an index of whatever shape, to take documents over from it.
+    pub(in crate::index) fn open_any(path: &Path) -> Result<Self> {
+        let directory = SafeDirectory::open(path).map_err(|error| tantivy_error(path, &error.into()))?;
+        let mut index = tantivy::Index::open(directory).map_err(|error| damage(path, &error))?;
+        register(&mut index);
+        Self::with_index(path, index)
+    }
+
+    fn with_index(path: &Path, index: tantivy::Index) -> Result<Self> {
+        let opened =
+            catch_unwind(AssertUnwindSafe(|| index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()));
+        let reader: tantivy::IndexReader = match opened {
+            Ok(reader) => reader.map_err(|error| damage(path, &error))?,
+            Err(_) => return Err(damaged(path, "a file of it cannot be read")),
+        };
+        let (_, fields) = schema::schema();
+        let searcher = reader.searcher();
+        let schema = index.schema();
+        let opened = searcher.segment_readers().iter().map(|_| Opened::default()).collect();
+        Ok(Self {
+            path: path.to_path_buf(),
+            schema,
+            index,
+            searcher,
+            fields,
+            transcripts: OnceLock::new(),
+            leaves: OnceLock::new(),
+            opened,
+        })
+    }
+
+    /// Runs a reading; whatever goes wrong in it means that the index is damaged, and is said so.
+    pub(in crate::index) fn guarded<T>(&self, read: impl FnOnce() -> tantivy::Result<T>) -> Result<T> {
+        let read = match catch_unwind(AssertUnwindSafe(read)) {
+            Ok(read) => read.map_err(|error| damage(&self.path, &error)),
+            Err(_) => Err(damaged(&self.path, "a file of it cannot be read")),
+        };
+        read.map_err(|error| damage_flag::met(&self.path, error))
+    }
+
+    /// What is known of all files.
+    pub fn known(&self) -> Result<Known> {
+        self.guarded(|| {
+            let mut known = HashMap::new();
+            let checkpoints = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
+            for reader in self.searcher.segment_readers() {
+                let keys = reader.fast_fields().u64("group")?;
+                let stats = reader.fast_fields().u64("stat")?;
+                for doc in holding(reader, &checkpoints)? {
+                    if let (Some(key), Some(stat)) = (keys.first(doc), stats.first(doc)) {
+                        // Two checkpoints of one file contradict each other: it counts as never read.
+                        known.entry(FileKey::from_number(key)).and_modify(|known| *known = 0).or_insert(stat);
+                    }
+                }
+            }
+            Ok(Known(known))
+        })
+    }
+
+    /// What was read of a file; none if nothing was, or if it cannot be told.
+    pub fn checkpoint(&self, key: FileKey) -> Result<Option<Checkpoint>> {
+        let found = self.with_term(&Term::from_field_text(self.fields.checkpoint, &key.text()))?;
+        match found.as_slice() {
+            [one] => Ok(self.checkpoint_at(*one).ok()),
+            _ => Ok(None),
+        }
+    }
+
+    /// What was read of a file that cannot be read again; of several that contradict each other, the one that knows
+    /// most.
+    pub fn last_checkpoint(&self, key: FileKey) -> Result<Option<Checkpoint>> {
+        let found = self.with_term(&Term::from_field_text(self.fields.checkpoint, &key.text()))?;
+        let read = found.into_iter().filter_map(|address| self.checkpoint_at(address).ok());
+        Ok(read.max_by_key(|checkpoint| (checkpoint.offset, checkpoint.state.documents)))
+    }
+
+    /// The checkpoints of all files, in order of their paths.
+    pub fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
+        let kind = self.schema.get_field("kind").unwrap_or(self.fields.kind);
+        let addresses = self.with_term(&Term::from_field_text(kind, CHECKPOINT_KIND))?;
+        let read = |piece: &[DocAddress]| piece.iter().map(|at| self.checkpoint_at(*at)).collect::<Result<Vec<_>>>();
+        let pieces = addresses.par_chunks(PIECE).map(read).collect::<Result<Vec<_>>>()?;
+        let mut all: Vec<Checkpoint> = pieces.into_iter().flatten().collect();
+        all.sort_by_cached_key(Checkpoint::path);
+        Ok(all)
+    }
+
+    /// What an answer says of a file; none if nothing was read of it, or if it cannot be told.
+    pub fn card(&self, key: FileKey) -> Result<Option<Card>> {
+        let found = self.with_term(&Term::from_field_text(self.fields.checkpoint, &key.text()))?;
+        match found.as_slice() {
+            [one] => self.card_at(*one).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The card that speaks for a session: of its own transcript, or of another of its files where it has none.
+    pub fn card_of_session(&self, session: &str) -> Result<Option<Card>> {
+        let of_session = Term::from_field_text(self.fields.session, session);
+        let main = Term::from_field_text(self.fields.flag, MAIN_FILE);
+        let any = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
+        for which in [main, any] {
+            let found = self.guarded(|| self.with_both(&of_session, &which))?;
+            if !found.is_empty() {
+                let cards = found.into_iter().map(|at| self.card_at(at)).collect::<Result<Vec<_>>>()?;
+                return Ok(cards.into_iter().min_by_key(Card::rank));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The sessions the user wants nothing of.
+    pub fn forgotten_sessions(&self) -> Result<HashSet<String>> {
+        let known = self.known()?;
+        let mut sessions = HashSet::new();
+        for (key, _) in known.0.iter().filter(|(_, stat)| **stat == FORGOTTEN) {
+            sessions.extend(self.checkpoint(*key)?.map(|checkpoint| checkpoint.session_id().to_string()));
+        }
+        Ok(sessions)
+    }
+
+    /// How many documents a file has, without what it saw of subagents.
+    pub fn count_of(&self, key: FileKey) -> Result<u64> {
+        let of_file = exact(Term::from_field_text(self.fields.source, &key.text()));
+        let own = BooleanQuery::new(vec![(Occur::Must, of_file), (Occur::MustNot, self.seen())]);
+        self.guarded(|| Ok(self.searcher.search(&own, &Count)? as u64))
+    }
+
+    /// Whether there may be something that parents saw of a subagent.
+    pub fn has_seen(&self, agent: &str) -> Result<bool> {
+        let term = Term::from_field_text(self.fields.via, agent);
+        self.guarded(|| Ok(self.searcher.doc_freq(&term)? > 0))
+    }
+
+    /// The files of a session that have seen something of a subagent.
+    pub fn files_that_saw(&self, session: &str, agent: &str) -> Result<Vec<Checkpoint>> {
+        let of_session = Term::from_field_text(self.fields.session, session);
+        let saw = Term::from_field_text(self.fields.flag, &schema::saw(agent));
+        let found = self.guarded(|| self.with_both(&of_session, &saw))?;
+        found.into_iter().map(|at| self.checkpoint_at(at)).collect()
+    }
+
+    /// How many documents are what parents saw of subagents.
+    pub fn count_seen(&self) -> Result<u64> {
+        self.guarded(|| Ok(self.searcher.search(&*self.seen(), &Count)? as u64))
+    }
+
+    fn seen(&self) -> Box<dyn TantivyQuery> {
+        exact(Term::from_field_text(self.fields.flag, SEEN))
+    }
+
+    /// How many documents of a file belong to a session.
+    pub fn count_in_session(&self, key: FileKey, session: &str) -> Result<u64> {
+        let of_file = exact(Term::from_field_text(self.fields.source, &key.text()));
+        let of_session = exact(Term::from_field_text(self.fields.session, session));
+        let both = BooleanQuery::new(vec![(Occur::Must, of_file), (Occur::Must, of_session)]);
+        self.guarded(|| Ok(self.searcher.search(&both, &Count)? as u64))
+    }
+
+    /// All documents of a file, in order.
+    pub fn documents_of(&self, key: FileKey) -> Result<Vec<Document>> {
+        let source = self.schema.get_field("source").unwrap_or(self.fields.source);
+        let mut documents = self.documents(&self.with_term(&Term::from_field_text(source, &key.text()))?)?;
+        documents.sort_by_key(|document| (document.line, document.offset, document.part));
+        Ok(documents)
+    }
+
+    /// All documents of a kind.
+    pub fn documents_of_kind(&self, kind: Kind) -> Result<Vec<(FileKey, Document)>> {
+        let mut found = Vec::new();
+        for address in self.with_term(&Term::from_field_text(self.fields.kind, kind.name()))? {
+            found.push((self.source_of(address)?, self.document(address)?));
+        }
+        found.sort_by_key(|(key, document)| (*key, document.offset, document.part));
+        Ok(found)
+    }
+
+    /// The copies of a line in other files, if it has any. Pieces of the line in its own file are told by the columns,
+    /// so nothing is read if it stands in one place only.
+    pub fn copies(&self, uuid: &str, at: FileKey) -> Result<Vec<Document>> {
+        let mut found = self.with_term(&Term::from_field_bytes(self.fields.uuid, &uuid_bytes(uuid)))?;
+        if found.len() < 2 {
+            return Ok(Vec::new());
+        }
+        self.guarded(|| {
+            let sources = found.iter().map(|address| self.source_key(*address)).collect::<tantivy::Result<Vec<_>>>()?;
+            let mut elsewhere = sources.into_iter().map(|source| source != at);
+            found.retain(|_| elsewhere.next().unwrap_or(true));
+            Ok(())
+        })?;
+        let documents = self.documents(&found)?;
+        let is_copy = |document: &Document| [&document.uuid, &document.note].into_iter().flatten().any(|id| id == uuid);
+        Ok(documents.into_iter().filter(is_copy).collect())
+    }
+
+    pub(in crate::index) fn fetch_at(&self, address: DocAddress) -> Result<(FileKey, Document)> {
+        Ok((self.source_of(address)?, self.document(address)?))
+    }
+
+    /// A line by its id, if possible as a session has it.
+    pub fn by_uuid(&self, uuid: &str, session: &str) -> Result<Option<Document>> {
+        let found = self.with_term(&Term::from_field_bytes(self.fields.uuid, &uuid_bytes(uuid)))?;
+        let mut documents = self.documents(&found)?;
+        documents.retain(|document| document.uuid.as_deref() == Some(uuid));
+        // The earliest of those that others have: which one comes first must not depend on when each was read.
+        let order = |document: &Document| {
+            (document.session != session, document.timestamp, document.session.clone(), document.part)
+        };
+        Ok(documents.into_iter().min_by_key(order))
+    }
+
+    /// Where the documents of a file are, in the order of its lines.
+    pub(in crate::index) fn in_order(&self, key: FileKey) -> Result<Vec<DocAddress>> {
+        self.guarded(|| {
+            let mut placed = Vec::new();
+            let term = Term::from_field_text(self.fields.source, &key.text());
+            for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
+                let (lines, times) = (reader.fast_fields().u64("line")?, reader.fast_fields().i64("time")?);
+                let docs = holding(reader, &term)?.into_iter();
+                placed.extend(docs.map(|doc| (lines.first(doc), times.first(doc), DocAddress::new(ord as u32, doc))));
+            }
+            // Pieces of one record were added one after the other.
+            placed.sort_unstable();
+            Ok(placed.into_iter().map(|(_, _, address)| address).collect())
+        })
+    }
+
+    /// Names that other files give to a session, told by a message that both have; the latest comes last, wherever they
+    /// are in the index.
+    pub fn titles_by_leaf(&self, session: &str) -> Result<Vec<String>> {
+        let leaves = match self.leaves.get() {
+            Some(leaves) => leaves,
+            None => {
+                let found = self.find_leaves()?;
+                self.leaves.get_or_init(|| found)
+            }
+        };
+        if leaves.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut found = self.guarded(|| {
+            let mut found = Vec::new();
+            let term = Term::from_field_text(self.fields.session, session);
+            for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
+                let groups = &self.columns(ord as u32)?.group;
+                let named = |doc| groups.first(doc).and_then(|group| leaves.get(&group));
+                found.extend(holding(reader, &term)?.into_iter().filter_map(named).flatten());
+            }
+            Ok(found)
+        })?;
+        found.sort_unstable();
+        found.dedup();
+        let mut titles = self.documents(&found)?;
+        titles.sort_by(|a, b| (a.timestamp, a.line, &a.text).cmp(&(b.timestamp, b.line, &b.text)));
+        Ok(titles.into_iter().map(|document| document.text).collect())
+    }
+
+    /// The session to which a title belongs that is given by way of a message: some if it is such a title, and in it some
+    /// if that message is known.
+    pub(in crate::index) fn named_session(&self, address: DocAddress) -> tantivy::Result<Option<Option<String>>> {
+        let column = self.searcher.segment_reader(address.segment_ord).fast_fields().u64("leaf")?;
+        if column.first(address.doc_id).is_none() {
+            return Ok(None);
+        }
+        let leaf = self.document(address).ok().and_then(|title| title.note.map(|leaf| (leaf, title.session)));
+        let line = leaf.and_then(|(leaf, session)| self.by_uuid(&leaf, &session).ok().flatten());
+        Ok(Some(line.map(|line| line.session)))
+    }
+
+    /// Every title that is given by way of a message, by that message.
+    fn find_leaves(&self) -> Result<HashMap64<Vec<DocAddress>>> {
+        let titles = self.with_term(&Term::from_field_text(self.fields.kind, Kind::Title.name()))?;
+        self.guarded(|| {
+            let mut leaves: HashMap64<Vec<DocAddress>> = HashMap64::default();
+            for segment in titles.chunk_by(|a, b| a.segment_ord == b.segment_ord) {
+                let column = self.searcher.segment_reader(segment[0].segment_ord).fast_fields().u64("leaf")?;
+                for (leaf, at) in segment.iter().filter_map(|at| Some((column.first(at.doc_id)?, *at))) {
+                    leaves.entry(leaf).or_default().push(at);
+                }
+            }
+            Ok(leaves)
+        })
+    }
+
+    /// Reports whether a writer would remove anything from the folder. Costs one listing.
+    pub fn has_leftovers(&self) -> bool {
+        let segments = self.searcher.segment_readers().iter();
+        let named = segments.map(|segment| (segment.segment_id().uuid_string(), segment.delete_opstamp())).collect();
+        cleanup::has_leftovers(&self.path, &named)
+    }
+
+    /// Returns the files in the folder that neither we nor tantivy have made.
+    pub fn strangers(&self) -> Vec<PathBuf> {
+        cleanup::strangers(&self.path)
+    }
+
+    /// Whether it has to be checked before anything is added: the run that wrote it last did not come to its end, or
+    /// somebody has met damage in it.
+    pub fn is_suspect(&self) -> bool {
+        damage_flag::is_there(&self.path) || self.ended_badly()
+    }
+
+    /// Whether there is nothing in it, not even of a file that was read.
+    pub fn is_blank(&self) -> bool {
+        self.searcher.num_docs() == 0
+    }
+
+    fn ended_badly(&self) -> bool {
+        let payload = self.index.load_metas().ok().and_then(|metas| metas.payload);
+        payload.and_then(|payload| serde_json::from_str::<Header>(&payload).ok()).is_some_and(|header| !header.clean)
+    }
+
+    /// Where the index is.
+    pub fn directory(&self) -> &Path {
+        &self.path
+    }
+
+    /// How large the index is.
+    pub fn size(&self) -> Result<Size> {
+        let checkpoints = self.with_term(&Term::from_field_text(self.fields.kind, CHECKPOINT_KIND))?.len() as u64;
+        let entries = fs_err::read_dir(&self.path).into_iter().flatten().flatten();
+        let bytes = entries.filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum();
+        let documents = self.searcher.num_docs().saturating_sub(checkpoints);
+        Ok(Size { documents, segments: self.searcher.segment_readers().len(), bytes })
+    }
+
+    /// Compares every file of the index with its checksum.
+    pub fn check_sums(&self) -> Result<()> {
+        let checked = match catch_unwind(AssertUnwindSafe(|| check_sums(&self.path, &self.index))) {
+            Ok(checked) => checked,
+            Err(_) => Err(damaged(&self.path, "a file of it cannot be read")),
+        };
+        checked.map_err(|error| damage_flag::met(&self.path, error))
+    }
+
+    /// Reads every stored document; says how many there are.
+    pub fn read_all(&self) -> Result<u64> {
+        let mut count = 0;
+        for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
+            for doc in reader.doc_ids_alive() {
+                self.sealed(DocAddress::new(ord as u32, doc))?;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Whether a session is there in more than the prompt history.
+    pub(in crate::index) fn has_transcript(&self, session: u64) -> bool {
+        self.transcripts.get_or_init(|| self.sessions_with_transcripts().unwrap_or_default()).contains(&session)
+    }
+
+    fn sessions_with_transcripts(&self) -> Result<HashSet64> {
+        self.guarded(|| {
+            let mut sessions = HashSet64::default();
+            let checkpoints = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
+            for reader in self.searcher.segment_readers() {
+                let keys = reader.fast_fields().u64("session_key")?;
+                sessions.extend(holding(reader, &checkpoints)?.into_iter().filter_map(|doc| keys.first(doc)));
+            }
+            // The history itself is a file of no session.
+            sessions.remove(&schema::session_key(""));
+            Ok(sessions)
+        })
+    }
+
+    pub(in crate::index) fn with_term(&self, term: &Term) -> Result<Vec<DocAddress>> {
+        self.guarded(|| {
+            let mut found = Vec::new();
+            for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
+                found.extend(holding(reader, term)?.into_iter().map(|doc| DocAddress::new(ord as u32, doc)));
+            }
+            Ok(found)
+        })
+    }
+
+    /// The documents that hold two terms.
+    fn with_both(&self, one: &Term, other: &Term) -> tantivy::Result<Vec<DocAddress>> {
+        let mut found = Vec::new();
+        for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
+            let (Some(mut one), Some(mut other)) = (postings(reader, one)?, postings(reader, other)?) else { continue };
+            let mut doc = one.doc();
+            while doc != TERMINATED {
+                let there = if other.doc() < doc { other.seek(doc) } else { other.doc() };
+                if there == doc && !reader.is_deleted(doc) {
+                    found.push(DocAddress::new(ord as u32, doc));
+                }
+                doc = if there > doc { one.seek(there) } else { one.advance() };
+            }
+        }
+        Ok(found)
+    }
+
+    pub(in crate::index) fn documents(&self, addresses: &[DocAddress]) -> Result<Vec<Document>> {
+        addresses.iter().map(|address| self.document(*address)).collect()
+    }
+}
+
+/// The documents of a segment that hold a term, in order. For the few that an id has, and for those that are counted by
+/// files, this takes a fraction of what a query takes.
+pub(in crate::index) fn holding(reader: &SegmentReader, term: &Term) -> tantivy::Result<Vec<DocId>> {
+    let mut found = Vec::new();
+    let Some(mut docs) = postings(reader, term)? else { return Ok(found) };
+    while docs.doc() != TERMINATED {
+        if !reader.is_deleted(docs.doc()) {
+            found.push(docs.doc());
+        }
+        docs.advance();
+    }
+    Ok(found)
+}
+
+fn postings(reader: &SegmentReader, term: &Term) -> tantivy::Result<Option<SegmentPostings>> {
+    Ok(reader.inverted_index(term.field())?.read_postings(term, IndexRecordOption::Basic)?)
+}
+
+pub(in crate::index) fn exact(term: Term) -> Box<dyn TantivyQuery> {
+    Box::new(TermQuery::new(term, IndexRecordOption::Basic))
+}

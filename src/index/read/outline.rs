@@ -1,0 +1,231 @@
+//! Finding one's way without reading: the documents of a file in order, and what an id or its beginning may mean.
+
+use std::collections::HashSet;
+
+use tantivy::collector::DocSetCollector;
+use tantivy::columnar::Column;
+use tantivy::query::{AllQuery, BooleanQuery, EnableScoring, Occur, Query as _};
+use tantivy::schema::Field;
+use tantivy::{DocAddress, DocId, Term};
+
+use crate::document::{Document, Kind, Role};
+use crate::error::Result;
+use crate::index::checkpoint::{Checkpoint, FileKey};
+use crate::index::read::{Reader, exact, holding};
+use crate::index::schema::{CHECKPOINT_KIND, from_class, session_key};
+use crate::index::store::ids::uuid_bytes;
+use crate::query::Filter;
+use crate::transcript::discover::SourceKind;
+
+/// A document of a file, as far as can be told without reading it.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    pub(in crate::index) address: DocAddress,
+    /// The line in its file.
+    pub line: u64,
+    /// Who speaks.
+    pub role: Role,
+    /// What it is.
+    pub kind: Kind,
+    /// Fingerprint of words that may stand more than once in a session; 0 for none.
+    pub twin: u64,
+    /// When, in milliseconds since 1970.
+    pub time: Option<i64>,
+}
+
+impl Reader {
+    /// The documents of a file, in order.
+    pub fn outline(&self, key: FileKey) -> Result<Vec<Step>> {
+        let mut steps = self.steps(&Term::from_field_text(self.fields.source, &key.text()))?;
+        // Records that stand on one line may have been read at different times.
+        steps.sort_unstable_by_key(|step| (step.line, step.time, step.address));
+        Ok(steps)
+    }
+
+    /// What a subagent says in a file that is not its own, in order.
+    pub fn outline_of_agent(&self, key: FileKey, agent: &str) -> Result<Vec<Step>> {
+        let said = self.with_term(&Term::from_field_text(self.fields.agent, agent))?;
+        let said: HashSet<DocAddress> = said.into_iter().collect();
+        let mut steps = if said.is_empty() { Vec::new() } else { self.outline(key)? };
+        steps.retain(|step| said.contains(&step.address));
+        Ok(steps)
+    }
+
+    /// What the prompt history holds of a session, in order of time.
+    pub fn history_of(&self, session: &str) -> Result<Vec<Step>> {
+        let mut steps = self.steps(&Term::from_field_text(self.fields.session, session))?;
+        steps.retain(|step| step.kind == Kind::History);
+        steps.sort_unstable_by_key(|step| (step.time, step.line));
+        Ok(steps)
+    }
+
+    /// What the prompt history holds of sessions that have no transcript.
+    pub fn lone_history(&self) -> Result<Vec<Document>> {
+        let prompts = Term::from_field_text(self.fields.kind, Kind::History.name());
+        let lone = self.guarded(|| {
+            let mut lone = Vec::new();
+            for (segment, reader) in (0..).zip(self.searcher.segment_readers()) {
+                let sessions: Column<u64> = reader.fast_fields().u64("session_key")?;
+                let is_lone = |doc: &DocId| sessions.first(*doc).is_some_and(|session| !self.has_transcript(session));
+                lone.extend(
+                    holding(reader, &prompts)?.into_iter().filter(is_lone).map(|doc| DocAddress::new(segment, doc)),
+                );
+            }
+            Ok(lone)
+        })?;
+        self.documents(&lone)
+    }
+
+    fn steps(&self, term: &Term) -> Result<Vec<Step>> {
+        self.guarded(|| {
+            let mut steps = Vec::new();
+            for (segment, reader) in (0..).zip(self.searcher.segment_readers()) {
+                let columns = reader.fast_fields();
+                let (lines, classes): (Column<u64>, Column<u64>) = (columns.u64("line")?, columns.u64("class")?);
+                let (twins, times) = (columns.u64("twin")?, columns.i64("time")?);
+                for doc in holding(reader, term)? {
+                    let Some(class) = classes.first(doc) else { continue };
+                    let (role, kind, _) = from_class(class);
+                    let address = DocAddress::new(segment, doc);
+                    let (line, twin) = (lines.first(doc).unwrap_or(0), twins.first(doc).unwrap_or(0));
+                    steps.push(Step { address, line, role, kind, twin, time: times.first(doc) });
+                }
+            }
+            Ok(steps)
+        })
+    }
+
+    /// Reads the document of a step.
+    pub fn read(&self, step: &Step) -> Result<Document> {
+        self.document(step.address)
+    }
+
+    /// The checkpoints of all files of a session: its own transcript, its subagents, its spilled outputs.
+    pub fn files_of_session(&self, session: &str) -> Result<Vec<Checkpoint>> {
+        let name = |field, text: &str| exact(Term::from_field_text(field, text));
+        let both = BooleanQuery::new(vec![
+            (Occur::Must, name(self.fields.kind, CHECKPOINT_KIND)),
+            (Occur::Must, name(self.fields.session, session)),
+        ]);
+        let addresses = self.guarded(|| self.searcher.search(&both, &DocSetCollector))?;
+        let mut found = addresses.into_iter().map(|at| self.checkpoint_at(at)).collect::<Result<Vec<_>>>()?;
+        found.sort_by_key(Checkpoint::path);
+        Ok(found)
+    }
+
+    /// The numbers of the sessions in which something fits a filter.
+    pub fn sessions_with(&self, filter: &Filter) -> Result<HashSet<u64>> {
+        self.guarded(|| {
+            let mut clauses = self.clauses(filter)?;
+            clauses.push((Occur::Must, Box::new(AllQuery)));
+            let query = BooleanQuery::new(clauses);
+            let weight = query.weight(EnableScoring::disabled_from_searcher(&self.searcher))?;
+            let mut sessions = HashSet::new();
+            for reader in self.searcher.segment_readers() {
+                let keys = reader.fast_fields().u64("session_key")?;
+                weight.for_each_no_score(reader, &mut |docs| {
+                    sessions
+                        .extend(docs.iter().filter(|doc| !reader.is_deleted(**doc)).filter_map(|doc| keys.first(*doc)));
+                })?;
+            }
+            Ok(sessions)
+        })
+    }
+
+    /// Sessions whose id begins like this.
+    pub fn sessions_like(&self, beginning: &str) -> Result<Vec<String>> {
+        let mut found = self.terms_from(self.fields.session, beginning.as_bytes(), &after(beginning.as_bytes()))?;
+        // A term stays in its file for a while after its last document has gone.
+        found.retain(|session| {
+            self.with_term(&Term::from_field_text(self.fields.session, session)).is_ok_and(|all| !all.is_empty())
+        });
+        Ok(found)
+    }
+
+    /// Subagents whose id begins like this, each with its session. Of several sessions it is that of the subagent's own
+    /// transcript, of one that is there, of the first by its path.
+    pub fn agents_like(&self, beginning: &str) -> Result<Vec<(String, String)>> {
+        let mut found = Vec::new();
+        for agent in self.terms_from(self.fields.agent, beginning.as_bytes(), &after(beginning.as_bytes()))? {
+            let mut files = HashSet::new();
+            for address in self.with_term(&Term::from_field_text(self.fields.agent, &agent))? {
+                files.insert(self.source_of(address)?);
+            }
+            let files = files.into_iter().map(|key| self.checkpoint(key)).collect::<Result<Vec<_>>>()?;
+            let order =
+                |file: &Checkpoint| (file.source_kind() != SourceKind::Agent, file.gone_since.is_some(), file.path());
+            let first = files.into_iter().flatten().min_by_key(order);
+            found.extend(first.map(|file| (file.session_id().to_string(), agent)));
+        }
+        Ok(found)
+    }
+
+    /// Messages whose id begins like this, at most a handful, each with the file it was read from.
+    pub fn messages_like(&self, beginning: &str) -> Result<Vec<(FileKey, Document)>> {
+        const MOST: usize = 50;
+        let Some((from, to)) = uuid_range(beginning) else { return Ok(Vec::new()) };
+        let mut found: Vec<(FileKey, Document)> = Vec::new();
+        let keys = self.keys_from(self.fields.uuid, &from, &to)?;
+        for key in keys.into_iter().take(MOST) {
+            for address in self.with_term(&Term::from_field_bytes(self.fields.uuid, &key))?.into_iter().take(MOST) {
+                let document = self.document(address)?;
+                let is_it = document.uuid.as_deref().is_some_and(|uuid| uuid.starts_with(beginning));
+                if is_it && document.part == 0 {
+                    found.push((self.source_of(address)?, document));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The number by which hits of a session are known.
+    pub fn session_number(&self, session: &str) -> u64 {
+        session_key(session)
+    }
+
+    fn terms_from(&self, field: Field, from: &[u8], to: &[u8]) -> Result<Vec<String>> {
+        let keys = self.keys_from(field, from, to)?;
+        Ok(keys.into_iter().filter_map(|key| String::from_utf8(key).ok()).collect())
+    }
+
+    /// The terms of a field from one to before another, in order.
+    fn keys_from(&self, field: Field, from: &[u8], to: &[u8]) -> Result<Vec<Vec<u8>>> {
+        self.guarded(|| {
+            let mut keys = Vec::new();
+            for reader in self.searcher.segment_readers() {
+                let index = reader.inverted_index(field)?;
+                let mut stream = index.terms().range().ge(from).lt(to).into_stream()?;
+                while stream.advance() {
+                    keys.push(stream.key().to_vec());
+                }
+            }
+            keys.sort_unstable();
+            keys.dedup();
+            Ok(keys)
+        })
+    }
+}
+
+/// The first string that no longer begins like this one.
+fn after(beginning: &[u8]) -> Vec<u8> {
+    let mut end = beginning.to_vec();
+    while end.pop_if(|last| *last == u8::MAX).is_some() {}
+    if let Some(last) = end.last_mut() {
+        *last += 1;
+    }
+    end
+}
+
+/// The range of a line's id whose beginning is known.
+fn uuid_range(beginning: &str) -> Option<(Vec<u8>, Vec<u8>)> {
+    let digits: String = beginning.chars().filter(|c| *c != '-').collect();
+    if digits.len() > 32 || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
+        let whole = uuid_bytes(beginning);
+        let end = after(&whole);
+        return Some((whole, end));
+    }
+    let fill = |with: char| uuid_bytes(&format!("{digits}{}", with.to_string().repeat(32 - digits.len())));
+    let mut last = fill('f');
+    last.push(0);
+    Some((fill('0'), last))
+}

@@ -1,0 +1,277 @@
+//! The columns of the index, row by row: all that counting needs of every document, without reading one.
+
+use std::collections::{HashMap, HashSet};
+
+use tantivy::columnar::{Column, StrColumn};
+use tantivy::query::{AllQuery, BooleanQuery, EnableScoring, Occur, Query as TantivyQuery};
+use tantivy::{DocAddress, DocId, DocSet as _, SegmentOrdinal, SegmentReader, TERMINATED, Term};
+
+use crate::document::{Document, Kind, Role};
+use crate::error::Result;
+use crate::index::checkpoint::{Checkpoint, FileKey};
+use crate::index::read::Reader;
+use crate::index::schema::{CONTINUED, FAILED, TOKENS, WORDLESS, from_class, session_key};
+use crate::query::{Filter, Test};
+use crate::transcript::discover::SourceKind;
+
+/// What a document counts for.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The file it was read from.
+    pub file: FileKey,
+    /// The number of its session.
+    pub session: u64,
+    /// The folder its session was started in; see [`Names`].
+    pub project: Option<u32>,
+    /// When, in milliseconds since 1970.
+    pub time: Option<i64>,
+    /// Who speaks.
+    pub role: Role,
+    /// What it is.
+    pub kind: Kind,
+    /// Whether another document with the same `twin` is the better copy.
+    pub echo: bool,
+    /// Whether it reports a failure.
+    pub error: bool,
+    /// Whether it goes on with the text of the document before.
+    pub continued: bool,
+    /// What it shares with other copies of the same line.
+    pub group: u64,
+    /// What it shares with other documents of the same words in its session.
+    pub twin: u64,
+    /// The tool; see [`Names`].
+    pub tool: Option<u32>,
+    /// The model; see [`Names`].
+    pub model: Option<u32>,
+    /// What it shares with other documents that change the same file.
+    pub edited: Option<u64>,
+    /// What the API message cost that it is part of.
+    pub spent: Option<Spent>,
+    /// Where it is, to be read if need be.
+    pub at: Option<RowAt>,
+}
+
+/// What an API message cost.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Spent {
+    /// The number of the message; several lines and files may tell of one message.
+    pub message: u64,
+    /// Tokens: input, cache write, cache read, output, and how many of those written are kept for an hour.
+    pub tokens: [u64; TOKENS.len()],
+}
+
+/// Where a document is in one opened index.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct RowAt(DocAddress);
+
+/// The names of projects, tools and models: each is there once, and rows have its number.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl Names {
+    /// The name with a number.
+    pub fn get(&self, number: u32) -> &str {
+        self.names.get(number as usize).map_or("", String::as_str)
+    }
+
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        self.names.push(name.to_string());
+        self.numbers.insert(name.to_string(), number);
+        number
+    }
+}
+
+impl Reader {
+    /// Walks over all documents that a filter lets through, in no particular order.
+    pub fn each_row(&self, filter: &Filter, names: &mut Names, each: &mut dyn FnMut(&Row)) -> Result<()> {
+        let without = filter.without_session.as_deref().map(session_key);
+        let mut seen = Seen::default();
+        self.guarded(|| {
+            let mut clauses = self.clauses(filter)?;
+            clauses.push((Occur::Must, Box::new(AllQuery)));
+            let weight = BooleanQuery::new(clauses).weight(EnableScoring::disabled_from_searcher(&self.searcher))?;
+            for (ordinal, reader) in (0..).zip(self.searcher.segment_readers()) {
+                let mut segment = Segment::open(ordinal, reader)?;
+                let mut docs = weight.scorer(reader, 1.0)?;
+                while docs.doc() != TERMINATED {
+                    let doc = docs.doc();
+                    docs.advance();
+                    if reader.is_deleted(doc) {
+                        continue;
+                    }
+                    if let Some(row) = segment.row(doc, names)?.filter(|row| without != Some(row.session)) {
+                        seen.note(&row);
+                        each(&row);
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        for file in self.wordless()? {
+            wordless_rows(&file, names).iter().filter(|row| seen.fits(filter, row)).for_each(&mut *each);
+        }
+        Ok(())
+    }
+
+    /// The document of a row.
+    pub fn document_at(&self, at: RowAt) -> Result<Document> {
+        self.document(at.0)
+    }
+
+    /// The files with messages that no document tells of.
+    fn wordless(&self) -> Result<Vec<Checkpoint>> {
+        let flagged = self.with_term(&Term::from_field_text(self.fields.flag, WORDLESS))?;
+        flagged.into_iter().map(|address| self.checkpoint_at(address)).collect()
+    }
+}
+
+/// What a filter has let through. A message without a document fits where others of its file do.
+#[derive(Debug, Default)]
+struct Seen {
+    files: HashSet<FileKey>,
+    models: HashSet<u32>,
+}
+
+impl Seen {
+    fn note(&mut self, row: &Row) {
+        self.files.insert(row.file);
+        self.models.extend(row.model);
+    }
+
+    fn fits(&self, filter: &Filter, row: &Row) -> bool {
+        let asks_model = filter.conditions.iter().any(|condition| matches!(condition.test, Test::Model(_)));
+        let is_model = row.model.is_some_and(|model| self.models.contains(&model));
+        filter.conditions.is_empty() && filter.without_session.is_none()
+            || self.files.contains(&row.file) && (!asks_model || is_model)
+    }
+}
+
+fn wordless_rows(file: &Checkpoint, names: &mut Names) -> Vec<Row> {
+    let project = file.state.project.as_deref().map(|project| names.number(project));
+    let role = if file.source_kind() == SourceKind::Agent { Role::Subagent } else { Role::Assistant };
+    let row = |one: &crate::document::Wordless| {
+        let [input, write, read, output] = one.usage;
+        let tokens = [input, write, read, output, one.cache_hour];
+        Row {
+            file: file.key(),
+            session: session_key(file.session_id()),
+            project,
+            time: one.timestamp,
+            role,
+            kind: Kind::Thinking,
+            echo: false,
+            error: false,
+            continued: false,
+            group: 0,
+            twin: 0,
+            tool: None,
+            model: one.model.as_deref().map(|model| names.number(model)),
+            edited: None,
+            spent: Some(Spent { message: one.message.number(), tokens }),
+            at: None,
+        }
+    };
+    file.state.wordless.iter().map(row).collect()
+}
+
+/// The columns of a segment.
+struct Segment {
+    ordinal: SegmentOrdinal,
+    class: Column<u64>,
+    group: Column<u64>,
+    session: Column<u64>,
+    twin: Column<u64>,
+    time: Column<i64>,
+    message: Column<u64>,
+    tokens: Vec<Column<u64>>,
+    edited: Column<u64>,
+    source: Texts<FileKey>,
+    project: Texts<u32>,
+    tool: Texts<u32>,
+    model: Texts<u32>,
+}
+
+impl Segment {
+    fn open(ordinal: SegmentOrdinal, reader: &SegmentReader) -> tantivy::Result<Self> {
+        let columns = reader.fast_fields();
+        Ok(Self {
+            ordinal,
+            class: columns.u64("class")?,
+            group: columns.u64("group")?,
+            session: columns.u64("session_key")?,
+            twin: columns.u64("twin")?,
+            time: columns.i64("time")?,
+            message: columns.u64("message")?,
+            tokens: TOKENS.iter().map(|name| columns.u64(name)).collect::<tantivy::Result<_>>()?,
+            edited: columns.u64("edited")?,
+            source: Texts::new(columns.str("source")?),
+            project: Texts::new(columns.str("project")?),
+            tool: Texts::new(columns.str("tool")?),
+            model: Texts::new(columns.str("model")?),
+        })
+    }
+
+    /// The row of a document; none for a checkpoint.
+    fn row(&mut self, doc: DocId, names: &mut Names) -> tantivy::Result<Option<Row>> {
+        let Some(class) = self.class.first(doc) else { return Ok(None) };
+        let (role, kind, echo) = from_class(class);
+        let file = self.source.get(doc, |text| FileKey::parse(text).unwrap_or(FileKey::from_number(0)))?;
+        let spent = self.message.first(doc).map(|message| {
+            let mut tokens = [0; TOKENS.len()];
+            for (slot, column) in tokens.iter_mut().zip(&self.tokens) {
+                *slot = column.first(doc).unwrap_or(0);
+            }
+            Spent { message, tokens }
+        });
+        Ok(Some(Row {
+            file: file.unwrap_or(FileKey::from_number(0)),
+            session: self.session.first(doc).unwrap_or(0),
+            project: self.project.get(doc, |name| names.number(name))?,
+            time: self.time.first(doc),
+            role,
+            kind,
+            echo,
+            error: class & FAILED != 0,
+            continued: class & CONTINUED != 0,
+            group: self.group.first(doc).unwrap_or(0),
+            twin: self.twin.first(doc).unwrap_or(0),
+            tool: self.tool.get(doc, |name| names.number(name))?,
+            model: self.model.get(doc, |name| names.number(name))?,
+            edited: self.edited.first(doc),
+            spent,
+            at: Some(RowAt(DocAddress::new(self.ordinal, doc))),
+        }))
+    }
+}
+
+/// A column of texts, each of which is read once.
+struct Texts<T> {
+    column: Option<StrColumn>,
+    read: Vec<Option<T>>,
+}
+
+impl<T: Copy> Texts<T> {
+    fn new(column: Option<StrColumn>) -> Self {
+        let count = column.as_ref().map_or(0, |column| column.num_terms());
+        Self { column, read: vec![None; count] }
+    }
+
+    fn get(&mut self, doc: DocId, make: impl FnOnce(&str) -> T) -> tantivy::Result<Option<T>> {
+        let Some(column) = &self.column else { return Ok(None) };
+        let Some(ord) = column.ords().first(doc) else { return Ok(None) };
+        let Some(slot) = self.read.get_mut(ord as usize) else { return Ok(None) };
+        if slot.is_none() {
+            let mut text = String::new();
+            column.ord_to_str(ord, &mut text)?;
+            *slot = Some(make(&text));
+        }
+        Ok(*slot)
+    }
+}

@@ -1,0 +1,240 @@
+//! A document on its way into the index, as tantivy wants to see it: fields and values.
+
+use std::sync::Arc;
+
+use tantivy::schema::document::{ReferenceValue, ReferenceValueLeaf};
+use tantivy::schema::{Field, Value};
+
+use crate::document::{Document, Kind, MessageKey, Role, edits_files};
+use crate::index::checkpoint::{Checkpoint, FileKey};
+use crate::index::schema::{
+    AGENT, CHECKPOINT_KIND, ERROR, Fields, MAIN_FILE, SEEN, WORDLESS, capped, class_of, saw, seen_term, session_key,
+    title_term,
+};
+use crate::index::store::ids::{uuid_bytes, uuid_group};
+use crate::index::store::sealed::{seal_checkpoint, seal_document};
+use crate::index::write::backpressure::Permit;
+use crate::transcript::discover::SourceKind;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+/// A value of an entry.
+#[derive(Clone, Debug)]
+pub(in crate::index) enum Leaf {
+    Text(String),
+    Name(&'static str),
+    Shared(Arc<str>),
+    /// What is left of a text behind its first bytes.
+    Tail(Arc<str>, usize),
+    Bytes(Vec<u8>),
+    Unsigned(u64),
+    Signed(i64),
+}
+
+/// A document on its way into the index. It carries the permit of its batch, which returns to the budget when the last
+/// entry of the batch is dropped. tantivy's own queue counts documents, not bytes.
+#[derive(Debug)]
+pub(in crate::index) struct Entry {
+    pub(in crate::index) values: Vec<(Field, Leaf)>,
+    pub(in crate::index) _permit: Arc<Permit>,
+}
+
+impl tantivy::schema::document::Document for Entry {
+    type Value<'a> = EntryValue<'a>;
+    type FieldsValuesIter<'a> = EntryValues<'a>;
+
+    fn iter_fields_and_values(&self) -> Self::FieldsValuesIter<'_> {
+        EntryValues(self.values.iter())
+    }
+}
+
+/// Walks over the values of an entry.
+#[derive(Clone)]
+pub(in crate::index) struct EntryValues<'a>(std::slice::Iter<'a, (Field, Leaf)>);
+
+impl<'a> Iterator for EntryValues<'a> {
+    type Item = (Field, EntryValue<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|(field, leaf)| (*field, EntryValue(leaf)))
+    }
+}
+
+/// A value of an entry, as tantivy wants to see it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::index) struct EntryValue<'a>(&'a Leaf);
+
+impl<'a> Value<'a> for EntryValue<'a> {
+    type ArrayIter = std::iter::Empty<Self>;
+    type ObjectIter = std::iter::Empty<(&'a str, Self)>;
+
+    fn as_value(&self) -> ReferenceValue<'a, Self> {
+        ReferenceValue::Leaf(match self.0 {
+            Leaf::Text(text) => ReferenceValueLeaf::Str(text),
+            Leaf::Name(name) => ReferenceValueLeaf::Str(name),
+            Leaf::Shared(text) => ReferenceValueLeaf::Str(text),
+            Leaf::Tail(text, from) => ReferenceValueLeaf::Str(&text[*from..]),
+            Leaf::Bytes(bytes) => ReferenceValueLeaf::Bytes(bytes),
+            Leaf::Unsigned(number) => ReferenceValueLeaf::U64(*number),
+            Leaf::Signed(number) => ReferenceValueLeaf::I64(*number),
+        })
+    }
+}
+
+impl Fields {
+    /// Makes the entry of the session's name as a file has it; it can be replaced when the name changes.
+    pub(super) fn title_entry(&self, key: FileKey, document: Document, permit: Arc<Permit>) -> Entry {
+        let mut entry = self.entry(key, document, permit);
+        entry.values.push((self.checkpoint, Leaf::Text(title_term(key))));
+        entry
+    }
+
+    /// Makes the entry of a document.
+    pub(super) fn entry(&self, key: FileKey, document: Document, permit: Arc<Permit>) -> Entry {
+        let mut values = Vec::with_capacity(40);
+        let mut put = |field, leaf| values.push((field, leaf));
+        put(self.source, Leaf::Shared(key.text()));
+        put(self.group, Leaf::Unsigned(group_of(key, &document)));
+        put(self.class, Leaf::Unsigned(class_of(&document)));
+        put(self.session, Leaf::Text(capped(&document.session)));
+        put(self.session_key, Leaf::Unsigned(session_key(&document.session)));
+        put(self.role, Leaf::Name(document.role.name()));
+        put(self.kind, Leaf::Name(document.kind.name()));
+        if let Some(uuid) = &document.uuid {
+            put(self.uuid, Leaf::Bytes(uuid_bytes(uuid)));
+            // A copy made by the SDK is found by the id of its original too.
+            if let Some(original) = document.note.as_ref().filter(|_| document.kind != Kind::Title) {
+                put(self.uuid, Leaf::Bytes(uuid_bytes(original)));
+            }
+        }
+        put(self.line, Leaf::Unsigned(document.line));
+        if let Some(time) = document.timestamp {
+            put(self.time, Leaf::Signed(time));
+        }
+        if let Some(twin) = document.twin {
+            put(self.twin, Leaf::Unsigned(twin));
+        }
+        if document.kind == Kind::Title
+            && let Some(leaf) = &document.note
+        {
+            put(self.leaf, Leaf::Unsigned(uuid_group(leaf)));
+        }
+        if let Some([input, write, read, output]) = document.usage {
+            let message = document.message.or(document.uuid.as_deref().map(MessageKey::of));
+            put(self.message, Leaf::Unsigned(message.unwrap_or_default().number()));
+            for (field, count) in self.tokens.into_iter().zip([input, write, read, output, document.cache_hour]) {
+                put(field, Leaf::Unsigned(count));
+            }
+        }
+        let edits = document.kind == Kind::ToolUse && document.tool.as_deref().is_some_and(edits_files);
+        if let Some(file) = document.files.first().filter(|_| edits && !document.continued) {
+            put(self.edited, Leaf::Unsigned(xxh3_64(file.as_bytes())));
+        }
+        if document.error {
+            put(self.flag, Leaf::Name(ERROR));
+        }
+        if document.via.is_some() {
+            put(self.flag, Leaf::Name(SEEN));
+        }
+        if document.agent.is_some() || document.role == Role::Subagent {
+            put(self.flag, Leaf::Name(AGENT));
+        }
+        let named = [
+            (self.agent, &document.agent),
+            (self.via, &document.via),
+            (self.tool, &document.tool),
+            (self.model, &document.model),
+            (self.branch, &document.branch),
+            (self.project, &document.project),
+            (self.cwd, &document.cwd),
+        ];
+        for (field, value) in named {
+            if let Some(value) = value {
+                put(field, Leaf::Text(capped(value)));
+            }
+        }
+        if let (Some(agent), Some(id)) = (&document.via, original_id(&document)) {
+            put(self.via, Leaf::Text(seen_term(&document.session, agent, id)));
+        }
+        for file in &document.files {
+            put(self.path, Leaf::Text(file.clone()));
+            let (path, starts) = suffixes(file);
+            starts.into_iter().for_each(|start| put(self.file, Leaf::Tail(path.clone(), start)));
+        }
+        let raw = document.input.as_ref().unwrap_or(&document.text);
+        put(self.stored, Leaf::Bytes(seal_document(key, &document, raw)));
+        put(self.body, Leaf::Text(document.text));
+        Entry { values, _permit: permit }
+    }
+
+    /// Makes the entry of a checkpoint.
+    pub(super) fn checkpoint_entry(&self, checkpoint: &Checkpoint, permit: Arc<Permit>) -> Entry {
+        let key = checkpoint.key();
+        let mut values = vec![
+            (self.checkpoint, Leaf::Shared(key.text())),
+            (self.kind, Leaf::Name(CHECKPOINT_KIND)),
+            (self.session, Leaf::Text(checkpoint.session_id().to_string())),
+            (self.session_key, Leaf::Unsigned(session_key(checkpoint.session_id()))),
+            (self.group, Leaf::Unsigned(key.number())),
+            // No hit ever is a checkpoint; but a column that every document has is read faster.
+            (self.class, Leaf::Unsigned(class_of(&Document { kind: Kind::Unknown, ..Document::default() }))),
+            (self.stat, Leaf::Unsigned(checkpoint.stat_key())),
+            (self.card, Leaf::Text(serde_json::to_string(&checkpoint.card()).unwrap_or_default())),
+            (self.stored, Leaf::Bytes(seal_checkpoint(checkpoint))),
+        ];
+        if checkpoint.source_kind() == SourceKind::Session && !checkpoint.card().is_silent() {
+            values.push((self.flag, Leaf::Name(MAIN_FILE)));
+        }
+        if !checkpoint.state.wordless.is_empty() {
+            values.push((self.flag, Leaf::Name(WORDLESS)));
+        }
+        values.extend(checkpoint.state.saw.iter().map(|agent| (self.flag, Leaf::Text(saw(agent)))));
+        Entry { values, _permit: permit }
+    }
+}
+
+/// Returns the id of a document's line. A copy made by the SDK has a new id and names the old one.
+fn original_id(document: &Document) -> Option<&str> {
+    let uuid = document.uuid.as_deref()?;
+    Some(document.note.as_deref().filter(|_| document.kind != Kind::Title).unwrap_or(uuid))
+}
+
+/// What documents must share to be one hit.
+fn group_of(key: FileKey, document: &Document) -> u64 {
+    match (original_id(document), document.kind) {
+        (Some(uuid), _) => uuid_group(uuid),
+        (None, Kind::Output) => xxh3_64_with_seed(b"output", key.number()),
+        (None, Kind::Link | Kind::Title) => {
+            xxh3_64_with_seed(document.text.as_bytes(), xxh3_64(document.session.as_bytes()))
+        }
+        (None, _) => xxh3_64_with_seed(&document.offset.to_le_bytes(), key.number()),
+    }
+}
+
+/// A path folded in case, and where the tails of it begin under which it is found: at each component.
+fn suffixes(path: &str) -> (Arc<str>, Vec<usize>) {
+    let path: Arc<str> = capped(&path.to_lowercase()).into();
+    let root = path.len() - path.trim_start_matches('/').len();
+    let components = path[root..].match_indices('/').map(|(at, _)| root + at + 1);
+    let starts = std::iter::once(root).chain(components).filter(|start| *start < path.len());
+    let whole = (root > 0).then_some(0);
+    let starts = starts.chain(whole).collect();
+    (path, starts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_by_every_tail() {
+        let tails = |path: &str| {
+            let (path, starts) = suffixes(path);
+            starts.into_iter().map(|start| path[start..].to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(tails("/Home/u/x.rs"), ["home/u/x.rs", "u/x.rs", "x.rs", "/home/u/x.rs"]);
+        assert_eq!(tails("d:/w/x.cs"), ["d:/w/x.cs", "w/x.cs", "x.cs"]);
+        assert_eq!(tails("/a/"), ["a/", "/a/"]);
+        assert_eq!(tails("/"), ["/"]);
+        assert_eq!(tails(""), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,287 @@
+//! The only code that writes an index.
+//!
+//! A writer is opened after the lock is taken, sweeps what a killed predecessor left, and is dropped at the first
+//! error: after a failed commit tantivy may publish half of what was meant. There is one way to commit, which
+//! always writes the header, so that a run that was cut short can be told from one that ended well.
+
+pub(in crate::index) mod backpressure;
+pub(in crate::index) mod entry;
+pub(in crate::index) mod merge;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tantivy::indexer::{NoMergePolicy, UserOperation};
+use tantivy::{IndexWriter, SegmentMeta, Term};
+
+use crate::document::Document;
+use crate::error::{Error, ErrorKind, Result};
+use crate::index::checkpoint::{Checkpoint, FileKey};
+use crate::index::disk::cleanup;
+use crate::index::disk::damage_flag;
+use crate::index::disk::directory::{SafeDirectory, Trouble};
+use crate::index::errors::{damage, tantivy_error};
+use crate::index::open::{Header, check_sums, create_or_open};
+use crate::index::schema::{self, Fields};
+use crate::index::write::backpressure::{Budget, Permit};
+use crate::index::write::entry::Entry;
+use crate::index::write::merge::Tiers;
+
+/// Bytes of text that may wait to be indexed. Each is in memory twice: as words, and as what is stored.
+const IN_FLIGHT: usize = 8 << 20;
+/// Bytes of text that are sent to one of tantivy's threads together.
+const BATCH: usize = 1 << 20;
+/// Memory in which all threads of a large run build segments.
+const HEAP_LARGE: usize = 64 << 20;
+/// The same for a run of a few lines. tantivy requires at least 15 MB.
+const HEAP_SMALL: usize = 16 << 20;
+
+/// How many checkpoints wait to be written side by side.
+const WAITING: usize = 512;
+
+/// How large a run will be, as far as can be told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RunSize {
+    /// A few lines: be quick.
+    Small,
+    /// Many files: use all cores.
+    Large,
+}
+
+/// An index open for writing.
+#[derive(Debug)]
+pub struct Writer {
+    writer: WriterBox,
+    fields: Fields,
+    budget: Budget,
+    path: PathBuf,
+    trouble: Trouble,
+    size: RunSize,
+    /// Whether what was taken out must not be in the files any more when this is at its end.
+    erasing: bool,
+    /// Checkpoints, with the names that files give their sessions, that are yet to be written.
+    waiting: Mutex<Waiting>,
+}
+
+type Waiting = BTreeMap<FileKey, (Checkpoint, Option<Document>)>;
+
+/// tantivy's writer has no `Debug`.
+struct WriterBox(IndexWriter<Entry>);
+
+impl std::fmt::Debug for WriterBox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("IndexWriter")
+    }
+}
+
+impl Writer {
+    /// Opens the index in a folder, making it if it is not there. The caller holds the lock.
+    pub(in crate::index) fn open(path: &Path, size: RunSize) -> Result<Self> {
+        let directory = SafeDirectory::for_writing(path).map_err(|error| tantivy_error(path, &error.into()))?;
+        cleanup::sweep(path).map_err(|error| Error::io("list", path, error))?;
+        let trouble = directory.trouble();
+        let index = create_or_open(path, directory)?;
+        let metas = index.load_metas().map_err(|error| damage(path, &error))?;
+        let header: Option<Header> = metas.payload.as_deref().and_then(|payload| serde_json::from_str(payload).ok());
+        if damage_flag::is_there(path) || header.as_ref().is_some_and(|header| !header.clean) {
+            check_sums(path, &index)?;
+            damage_flag::remove(path)?;
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let (threads, heap) = match size {
+            RunSize::Small => (1, HEAP_SMALL),
+            RunSize::Large => (cores.clamp(1, 4), HEAP_LARGE / cores.clamp(1, 4)),
+        };
+        let options = tantivy::indexer::IndexWriterOptions::builder()
+            .num_worker_threads(threads)
+            .memory_budget_per_thread(heap)
+            // Two merges at a time would take twice the memory.
+            .num_merge_threads(1)
+            .build();
+        let writer: IndexWriter<Entry> =
+            index.writer_with_options(options).map_err(|error| tantivy_error(path, &error))?;
+        // tantivy would give the first operation the number of the last commit: a merge that takes it for a part of that
+        // commit loses a deletion.
+        writer.run(Vec::new()).map_err(|error| tantivy_error(path, &error))?;
+        match size {
+            RunSize::Small => writer.set_merge_policy(Box::new(Tiers::new(path))),
+            // Merged once, at the end, when the memory for building segments is free again.
+            RunSize::Large => writer.set_merge_policy(Box::new(NoMergePolicy)),
+        }
+        // A predecessor killed in the middle of a commit leaves files whose names the next commit would use again.
+        writer.garbage_collect_files().wait().map_err(|error| {
+            trouble.cause().map_or_else(|| tantivy_error(path, &error), |cause| Error::io("write", path, cause))
+        })?;
+        let (_, fields) = schema::schema();
+        Ok(Self {
+            writer: WriterBox(writer),
+            fields,
+            budget: Budget::new(IN_FLIGHT),
+            path: path.to_path_buf(),
+            trouble,
+            size,
+            erasing: header.is_some_and(|header| header.erasing),
+            waiting: Mutex::default(),
+        })
+    }
+
+    /// Adds documents of a file, in order.
+    pub fn add(&self, key: FileKey, documents: Vec<Document>) -> Result<()> {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        for document in documents {
+            let size = document.text.len() + document.input.as_ref().map_or(0, String::len) + 1024;
+            if bytes > 0 && bytes + size > BATCH {
+                self.send(key, std::mem::take(&mut batch), std::mem::take(&mut bytes))?;
+            }
+            bytes += size;
+            batch.push(document);
+        }
+        self.send(key, batch, bytes)
+    }
+
+    /// Sends documents to one of tantivy's threads, once the budget allows it.
+    fn send(&self, key: FileKey, documents: Vec<Document>, bytes: usize) -> Result<()> {
+        let permit = self.permit(bytes);
+        let entry = |document| UserOperation::Add(self.fields.entry(key, document, permit.clone()));
+        self.run(documents.into_iter().map(entry).collect())
+    }
+
+    fn permit(&self, bytes: usize) -> Arc<Permit> {
+        Arc::new(self.budget.take(bytes))
+    }
+
+    /// Replaces what is known of a file, and the name it gives its session. It is written with others, at the latest in
+    /// the next commit: side by side, all checkpoints are read in a fraction of the time that they take one by one
+    /// between the texts.
+    pub fn checkpoint(&self, checkpoint: &Checkpoint, title: Option<Document>, replaces: bool) -> Result<()> {
+        let key = checkpoint.key();
+        if replaces {
+            self.forget_checkpoint(key)?;
+        }
+        let mut waiting = self.waiting();
+        waiting.insert(key, (checkpoint.clone(), title));
+        let is_full = waiting.len() >= WAITING;
+        drop(waiting);
+        if is_full { self.write_waiting() } else { Ok(()) }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the checkpoints that are waiting.
+    fn write_waiting(&self) -> Result<()> {
+        let waiting = std::mem::take(&mut *self.waiting());
+        let permit = self.permit(waiting.len() * 1024);
+        let mut entries = Vec::new();
+        for (key, (checkpoint, title)) in waiting {
+            entries.push(self.fields.checkpoint_entry(&checkpoint, permit.clone()));
+            entries.extend(title.map(|title| self.fields.title_entry(key, title, permit.clone())));
+        }
+        self.run(entries.into_iter().map(UserOperation::Add).collect())
+    }
+
+    /// Drops the checkpoint of a file and the name it gives its session.
+    pub fn forget_checkpoint(&self, key: FileKey) -> Result<()> {
+        self.waiting().remove(&key);
+        self.delete(Term::from_field_text(self.fields.checkpoint, &key.text()))?;
+        self.delete(Term::from_field_text(self.fields.checkpoint, &schema::title_term(key)))
+    }
+
+    /// Drops all documents of a file.
+    pub fn forget_documents(&self, key: FileKey) -> Result<()> {
+        self.delete(Term::from_field_text(self.fields.source, &key.text()))
+    }
+
+    /// Drops all documents of a session, whichever files they are from.
+    pub fn forget_session(&self, session: &str) -> Result<()> {
+        self.write_waiting()?;
+        self.delete(Term::from_field_text(self.fields.session, session))
+    }
+
+    /// Drops what a session saw of a message of its subagent, now that the subagent's own transcript has it.
+    pub fn forget_seen(&self, session: &str, agent: &str, uuid: &str) -> Result<()> {
+        self.delete(Term::from_field_text(self.fields.via, &schema::seen_term(session, agent, uuid)))
+    }
+
+    fn delete(&self, term: Term) -> Result<()> {
+        self.run(vec![UserOperation::Delete(term)])
+    }
+
+    fn run(&self, operations: Vec<UserOperation<Entry>>) -> Result<()> {
+        if operations.is_empty() {
+            return Ok(());
+        }
+        self.writer.0.run(operations).map(|_| ()).map_err(|error| self.error(&error))
+    }
+
+    /// Makes all that was said so far durable and visible, at once. `clean` says that the run is at its end.
+    pub fn commit(&mut self, clean: bool) -> Result<()> {
+        self.write_waiting()?;
+        let header = Header { erasing: self.erasing, ..Header::new(clean && !self.erasing) };
+        let payload = serde_json::to_string(&header).unwrap_or_default();
+        let committed = self.writer.0.prepare_commit().and_then(|mut prepared| {
+            prepared.set_payload(&payload);
+            prepared.commit()
+        });
+        committed.map(|_| ()).map_err(|error| self.error(&error))
+    }
+
+    /// Commits for the last time, and does what is left to do: also what a predecessor had to leave that was to erase
+    /// something.
+    pub fn end(mut self) -> Result<()> {
+        if self.erasing {
+            return self.commit_and_squeeze();
+        }
+        self.commit(true)?;
+        self.finish()
+    }
+
+    /// Merges what a large run has made, and waits for merges to end. Everything is committed already.
+    fn finish(mut self) -> Result<()> {
+        if self.size != RunSize::Small {
+            let segments = self.writer.0.index().searchable_segment_metas().map_err(|error| self.error(&error))?;
+            let bins = merge::at_end(&self.path, &segments);
+            // Held on to, the list would keep the files of what was merged.
+            drop(segments);
+            let merges: Vec<_> = bins.iter().map(|bin| self.writer.0.merge(bin)).collect();
+            for merge in merges {
+                merge.wait().map_err(|error| self.error(&error))?;
+            }
+            self.writer.0.garbage_collect_files().wait().map_err(|error| self.error(&error))?;
+        }
+        self.writer
+            .0
+            .wait_merging_threads()
+            .map_err(|error| Error::new(ErrorKind::Other, "merging failed").because(error))
+    }
+
+    /// Commits, and rewrites every segment with deletions, so that nothing deleted is left in any file. If that fails
+    /// halfway, the next run does it.
+    pub fn commit_and_squeeze(mut self) -> Result<()> {
+        // A merge of tantivy's own choice would take segments away from under ours.
+        self.writer.0.set_merge_policy(Box::new(NoMergePolicy));
+        self.erasing = true;
+        self.commit(false)?;
+        let segments = self.writer.0.index().searchable_segment_metas().map_err(|error| self.error(&error))?;
+        let holed: Vec<_> = segments.iter().filter(|segment| segment.has_deletes()).map(SegmentMeta::id).collect();
+        // Held on to, the list would keep the files of what was rewritten.
+        drop(segments);
+        for id in holed {
+            self.writer.0.merge(&[id]).wait().map_err(|error| self.error(&error))?;
+        }
+        self.writer.0.garbage_collect_files().wait().map_err(|error| self.error(&error))?;
+        self.erasing = false;
+        self.commit(true)?;
+        self.finish()
+    }
+
+    /// Says what the system said, where tantivy only knows that one of its threads has died.
+    fn error(&self, error: &tantivy::TantivyError) -> Error {
+        match self.trouble.cause() {
+            Some(cause) => Error::io("write", &self.path, cause),
+            None => tantivy_error(&self.path, error),
+        }
+    }
+}

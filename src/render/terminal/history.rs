@@ -1,0 +1,374 @@
+//! The history of a file, for people and for programs.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::archive::history::{Action, FileActions, Recovered, Uncertain, VersionInfo, What};
+use crate::render::json::{self, SCHEMA};
+use crate::render::terminal::style::{DIM, MODEL, PERSON, Screen, TITLE, TOOL, count, cut, pad};
+use crate::transcript::Hunk;
+use crate::untrusted::{Untrusted, for_terminal};
+
+/// How much of a prompt stands in a pipe; all of it is in the JSON.
+const PROMPT_WIDTH: usize = 200;
+const ADDED: Style = AnsiColor::Green.on_default();
+const REMOVED: Style = AnsiColor::Red.on_default();
+
+#[derive(Serialize)]
+struct ActionLine<'a> {
+    schema: u32,
+    r#type: &'static str,
+    session_id: &'a str,
+    also_in: Vec<&'a str>,
+    agent_id: Option<&'a str>,
+    agent_title: Option<&'a str>,
+    uuid: Option<&'a str>,
+    path: &'a str,
+    other_path: Option<&'a str>,
+    action: &'static str,
+    tool: Option<&'a str>,
+    timestamp: Option<String>,
+    added: Option<u64>,
+    removed: Option<u64>,
+    prompt: Option<&'a str>,
+    inferred: bool,
+    unconfirmed: bool,
+    title: &'a str,
+    project: &'a str,
+    source_missing: bool,
+}
+
+/// Writes a line of JSON for each action.
+pub fn actions_json(out: &mut dyn Write, files: &[FileActions]) -> io::Result<()> {
+    files.iter().flat_map(|file| &file.actions).try_for_each(|action| json::line(out, &action_line(action)))
+}
+
+fn action_line(action: &Action) -> ActionLine<'_> {
+    fn raw(text: &Option<Untrusted>) -> Option<&str> {
+        text.as_ref().map(Untrusted::raw)
+    }
+    ActionLine {
+        schema: SCHEMA,
+        r#type: "action",
+        session_id: action.session.id.raw(),
+        also_in: action.also_in.iter().map(Untrusted::raw).collect(),
+        agent_id: raw(&action.agent),
+        agent_title: raw(&action.agent_title),
+        uuid: raw(&action.uuid),
+        path: action.path.raw(),
+        other_path: raw(&action.other),
+        action: action.what.name(),
+        tool: raw(&action.tool),
+        timestamp: action.time.map(json::timestamp),
+        added: action.added,
+        removed: action.removed,
+        prompt: raw(&action.prompt),
+        inferred: action.inferred,
+        unconfirmed: action.unconfirmed,
+        title: action.session.title.raw(),
+        project: action.session.project.raw(),
+        source_missing: action.session.gone,
+    }
+}
+
+/// Writes actions for a pipe: time, action, lines added and removed, tool, session, file and the beginning of the
+/// prompt, with tabs between.
+pub fn actions_plain(out: &mut dyn Write, files: &[FileActions]) -> io::Result<()> {
+    for action in files.iter().flat_map(|file| &file.actions) {
+        let fields = [
+            action.time.map(json::timestamp).unwrap_or_default(),
+            action.what.name().to_string(),
+            signed(action.added, '+'),
+            signed(action.removed, '-'),
+            line_of(&action.tool),
+            action.session.id.line(),
+            action.path.line(),
+            cut(&line_of(&action.prompt), PROMPT_WIDTH),
+        ];
+        writeln!(out, "{}", fields.join("\t"))?;
+    }
+    Ok(())
+}
+
+fn line_of(text: &Option<Untrusted>) -> String {
+    text.as_ref().map(Untrusted::line).unwrap_or_default()
+}
+
+fn signed(number: Option<u64>, sign: char) -> String {
+    number.map(|number| format!("{sign}{number}")).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct VersionLine<'a> {
+    schema: u32,
+    r#type: &'static str,
+    path: &'a str,
+    timestamp: String,
+    session_id: &'a str,
+    uuid: Option<&'a str>,
+    action: &'static str,
+    tool: Option<&'a str>,
+    lines: Option<usize>,
+    bytes: Option<usize>,
+    exact: bool,
+    prompt: Option<&'a str>,
+}
+
+/// Writes a line of JSON for each version.
+pub fn versions_json(out: &mut dyn Write, path: &Untrusted, versions: &[VersionInfo]) -> io::Result<()> {
+    versions.iter().try_for_each(|version| {
+        let action = version.action.as_ref();
+        json::line(
+            out,
+            &VersionLine {
+                schema: SCHEMA,
+                r#type: "version",
+                path: path.raw(),
+                timestamp: json::timestamp(version.time),
+                session_id: version.session.raw(),
+                uuid: action.and_then(|action| action.uuid.as_ref()).map(Untrusted::raw),
+                action: what_happened(version),
+                tool: action.and_then(|action| action.tool.as_ref()).map(Untrusted::raw),
+                lines: version.size.map(|(lines, _)| lines),
+                bytes: version.size.map(|(_, bytes)| bytes),
+                exact: version.exact,
+                prompt: action.and_then(|action| action.prompt.as_ref()).map(Untrusted::raw),
+            },
+        )
+    })
+}
+
+/// How a version came to be known.
+fn what_happened(version: &VersionInfo) -> &'static str {
+    match &version.action {
+        None => "backup",
+        Some(_) if version.found => "found",
+        Some(action) => action.what.name(),
+    }
+}
+
+impl Screen {
+    /// Lists the versions of a file.
+    pub fn versions(&self, out: &mut dyn Write, path: &Untrusted, versions: &[VersionInfo]) -> io::Result<()> {
+        let known = count(versions.len(), "version");
+        writeln!(out, "{TITLE}{}{TITLE:#}  {DIM}{known}, newest first{DIM:#}", self.shown(path))?;
+        for version in versions {
+            let size = match version.size {
+                Some((lines, bytes)) => {
+                    format!(
+                        "{} lines, {}",
+                        crate::render::terminal::style::thousands(lines as u64),
+                        crate::render::terminal::style::bytes(bytes as u64)
+                    )
+                }
+                None if version.deleted => "gone".to_string(),
+                None => "not all known".to_string(),
+            };
+            let id: String = version.session.line().chars().take(8).collect();
+            let sure = if version.exact || version.deleted { "" } else { "  not sure" };
+            let prompt = version.action.as_ref().and_then(|action| action.prompt.as_ref());
+            let room = self.width.saturating_sub(70).max(20);
+            let prompt = prompt.map(|prompt| cut(&prompt.line(), room)).unwrap_or_default();
+            writeln!(
+                out,
+                "  {DIM}{}{DIM:#}  {:<9}  {:<22}  {DIM}{id}{DIM:#}  {PERSON}{prompt}{PERSON:#}{REMOVED}{sure}{REMOVED:#}",
+                self.instant(version.time),
+                what_happened(version),
+                size
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Says how certain recovered contents are, one sentence a line.
+    pub fn certainty(&self, recovered: &Recovered) -> Vec<String> {
+        let when = |time: i64| self.instant(time);
+        let id = |session: &Untrusted| session.line().chars().take(8).collect::<String>();
+        let mut lines = vec![format!(
+            "{} as of {}, session {}{}",
+            self.shown(&recovered.path),
+            when(recovered.since),
+            id(&recovered.session),
+            if recovered.doubts.is_empty() { ": every byte is recorded" } else { ": NOT certain" }
+        )];
+        if let Some(deleted) = recovered.deleted {
+            lines.push(format!("it was deleted or renamed at {}", when(deleted)));
+        }
+        for doubt in &recovered.doubts {
+            lines.push(match doubt {
+                Uncertain::NotApplied { time, session } => {
+                    format!("the change of {} (session {}) could not be applied", when(*time), id(session))
+                }
+                Uncertain::Unrecorded { time, session } => {
+                    format!(
+                        "a command at {} (session {}) changed it in a way that is not recorded",
+                        when(*time),
+                        id(session)
+                    )
+                }
+                Uncertain::ChangedOutside { after, before } => {
+                    let after = after.map(|after| format!("after {} and ", when(after))).unwrap_or_default();
+                    format!("something that is not recorded changed it {after}before {}", when(*before))
+                }
+                Uncertain::ChangedLater { found, same } => {
+                    let sure =
+                        if same.is_empty() { String::new() } else { format!("; sure are lines {}", ranges(same)) };
+                    format!("something that is not recorded changed it before {}{sure}", when(*found))
+                }
+                Uncertain::Unknown { from, to } => format!("lines {from}-{to} are not recorded"),
+            });
+        }
+        lines
+    }
+
+    /// A moment to the second, in the user's time zone.
+    pub(in crate::render) fn instant(&self, time: i64) -> String {
+        let zoned = jiff::Timestamp::from_millisecond(time).map(|time| time.to_zoned(self.zone.clone()));
+        zoned.map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string()).unwrap_or_default()
+    }
+
+    /// Shows what was done with files: by file, by session, by prompt, the newest first.
+    pub fn actions(&self, out: &mut dyn Write, files: &[FileActions]) -> io::Result<()> {
+        for (at, file) in files.iter().enumerate() {
+            if at > 0 {
+                writeln!(out)?;
+            }
+            let summary = summary_of(&file.actions);
+            let path = self.shown(&file.path);
+            let fits = path.width() + 2 + summary.width() <= self.width;
+            let between = if fits { "  " } else { "\n  " };
+            writeln!(out, "{TITLE}{path}{TITLE:#}{between}{DIM}{summary}{DIM:#}")?;
+            let mut before: Option<&Action> = None;
+            for action in &file.actions {
+                let same_session = before.is_some_and(|before| before.session.id == action.session.id);
+                if !same_session {
+                    writeln!(out)?;
+                    self.session_line(out, &action.session)?;
+                }
+                if !(same_session && before.is_some_and(|before| before.prompt == action.prompt)) {
+                    self.prompt_line(out, action)?;
+                }
+                self.action_line(out, action)?;
+                patch(out, &action.change)?;
+                before = Some(action);
+            }
+        }
+        Ok(())
+    }
+
+    pub(in crate::render) fn prompt_line(&self, out: &mut dyn Write, action: &Action) -> io::Result<()> {
+        match &action.prompt {
+            Some(prompt) => {
+                let prompt = cut(&prompt.line(), self.width.saturating_sub(4));
+                writeln!(out, "  {PERSON}> {prompt}{PERSON:#}")
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn action_line(&self, out: &mut dyn Write, action: &Action) -> io::Result<()> {
+        let when = pad(&action.time.map(|time| self.moment(time)).unwrap_or_default(), 12);
+        let (added, removed) = (signed(action.added, '+'), signed(action.removed, '-'));
+        let tool = cut(&line_of(&action.tool), 24);
+        write!(
+            out,
+            "    {DIM}{when}{DIM:#}  {:<9}  {ADDED}{added:>5}{ADDED:#} {REMOVED}{removed:>5}{REMOVED:#}  {TOOL}{tool}{TOOL:#}",
+            action.what.name()
+        )?;
+        let notes = self.notes(action);
+        let room = self.width.saturating_sub(46 + tool.chars().count()).max(20);
+        if notes.is_empty() { writeln!(out) } else { writeln!(out, "  {DIM}{}{DIM:#}", cut(&notes, room)) }
+    }
+
+    fn notes(&self, action: &Action) -> String {
+        let mut notes = Vec::new();
+        if let Some(other) = &action.other {
+            let other = self.shown(other);
+            notes.push(if action.what == What::Rename { format!("⇄ {other}") } else { format!("from {other}") });
+        }
+        if action.inferred {
+            notes.push("inferred".to_string());
+        }
+        if action.unconfirmed {
+            notes.push("unconfirmed: no result recorded".to_string());
+        }
+        if action.agent.is_some() {
+            let title = line_of(&action.agent_title);
+            notes.push(if title.is_empty() { "agent".to_string() } else { format!("agent: {}", cut(&title, 30)) });
+        }
+        if !action.also_in.is_empty() {
+            let ids: Vec<String> =
+                action.also_in.iter().take(3).map(|id| id.line().chars().take(8).collect()).collect();
+            notes.push(format!("also in {}{}", ids.join(", "), if action.also_in.len() > 3 { ", …" } else { "" }));
+        }
+        notes.join(" · ")
+    }
+
+    pub(in crate::render) fn shown(&self, path: &Untrusted) -> String {
+        self.path(std::path::Path::new(path.raw()))
+    }
+}
+
+/// Writes a change as a patch.
+pub(in crate::render) fn patch(out: &mut dyn Write, hunks: &[Hunk]) -> io::Result<()> {
+    for hunk in hunks {
+        if hunk.old_start + hunk.new_start > 0 {
+            let Hunk { old_start, old_lines, new_start, new_lines, .. } = hunk;
+            writeln!(out, "{MODEL}@@ -{old_start},{old_lines} +{new_start},{new_lines} @@{MODEL:#}")?;
+        } else {
+            writeln!(out, "{MODEL}@@{MODEL:#}")?;
+        }
+        for line in &hunk.lines {
+            let shown = for_terminal(line);
+            match line.as_bytes().first() {
+                Some(b'+') => writeln!(out, "{ADDED}{shown}{ADDED:#}")?,
+                Some(b'-') => writeln!(out, "{REMOVED}{shown}{REMOVED:#}")?,
+                _ => writeln!(out, "{shown}")?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes each change as a patch, for a pipe.
+pub fn patches_plain(out: &mut dyn Write, files: &[FileActions]) -> io::Result<()> {
+    for file in files {
+        for action in &file.actions {
+            let when = action.time.map(json::timestamp).unwrap_or_default();
+            let path = file.path.line();
+            writeln!(out, "# {} {when} session {}", action.what.name(), action.session.id.line())?;
+            writeln!(out, "--- {path}\n+++ {path}")?;
+            patch(out, &action.change)?;
+        }
+    }
+    Ok(())
+}
+
+/// Ranges of lines, as people write them.
+fn ranges(ranges: &[(usize, usize)]) -> String {
+    let shown =
+        ranges.iter().take(12).map(|(from, to)| if from == to { from.to_string() } else { format!("{from}-{to}") });
+    let dots = if ranges.len() > 12 { ", …" } else { "" };
+    format!("{}{dots}", shown.collect::<Vec<_>>().join(", "))
+}
+
+fn summary_of(actions: &[Action]) -> String {
+    let is_change = |action: &&Action| !matches!(action.what, What::Read | What::Mention);
+    let mut sessions: Vec<&str> = actions.iter().map(|action| action.session.id.raw()).collect();
+    sessions.sort_unstable();
+    sessions.dedup();
+    let mut parts = Vec::new();
+    for (number, noun) in [
+        (actions.iter().filter(is_change).count(), "change"),
+        (actions.iter().filter(|action| action.what == What::Read).count(), "read"),
+        (actions.iter().filter(|action| action.what == What::Mention).count(), "mention"),
+    ] {
+        if number > 0 {
+            parts.push(count(number, noun));
+        }
+    }
+    format!("{} in {}", parts.join(", "), count(sessions.len(), "session"))
+}

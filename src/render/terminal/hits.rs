@@ -1,0 +1,309 @@
+//! What a search found, for people: on a terminal session by session, in a pipe line by line.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::archive::search::{Around, Hit, Response, SessionHits, SessionInfo, Suggestion};
+use crate::document::{Kind, Role};
+use crate::render::json::timestamp;
+use crate::render::terminal::style::{
+    BAD, DIM, MARK, MODEL, PERSON, Screen, TITLE, TOOL, count, cut, cut_width, fitted, pad, thousands, wrapped,
+};
+use crate::untrusted::{Untrusted, for_terminal, one_line};
+
+/// Columns for who speaks, and for when.
+const WHO_WIDTH: usize = 10;
+const WHEN_WIDTH: usize = 12;
+/// Columns that are kept for a title, however much else there is to say, and for a text.
+const LEAST_TITLE: usize = 20;
+const LEAST_TEXT: usize = 24;
+/// On a screen narrower than this there is no column for when.
+const NARROW: usize = 2 + WHO_WIDTH + 1 + WHEN_WIDTH + 2 + LEAST_TEXT + 9;
+/// Less of a note than this tells nothing.
+const LEAST_NOTE: usize = 10;
+
+/// What is shown besides the hits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extras {
+    /// Why each hit stands where it does.
+    pub explain: bool,
+    /// How long the answer took, in milliseconds.
+    pub elapsed_ms: f64,
+}
+
+impl Screen {
+    /// Shows the answer of a search, session by session.
+    pub fn search(&self, out: &mut dyn Write, response: &Response, extras: Extras) -> io::Result<()> {
+        for session in &response.sessions {
+            self.session_line(out, &session.session)?;
+            for (at, hit) in session.hits.iter().enumerate() {
+                if at > 0 && !(hit.before.is_empty() && hit.after.is_empty()) {
+                    writeln!(out, "  {DIM}--{DIM:#}")?;
+                }
+                hit.before.iter().try_for_each(|near| self.near_line(out, near))?;
+                self.hit_line(out, hit)?;
+                hit.after.iter().try_for_each(|near| self.near_line(out, near))?;
+                if extras.explain {
+                    writeln!(out, "    {DIM}{}{DIM:#}", why(hit))?;
+                }
+            }
+            let more = session.total - session.hits.len();
+            if more > 0 {
+                writeln!(
+                    out,
+                    "  {DIM}… and {} more {}{DIM:#}",
+                    thousands(more as u64),
+                    if more == 1 { "hit" } else { "hits" }
+                )?;
+            }
+            writeln!(out)?;
+        }
+        let hits = count(response.total_hits, "hit");
+        let sessions = count(response.total_sessions, "session");
+        let some = if response.incomplete { "at least " } else { "" };
+        let mut facts = vec![format!("{some}{hits} in {sessions} ({:.0} ms)", extras.elapsed_ms)];
+        facts.extend(response.next.map(|cursor| format!("next: --cursor {cursor}")));
+        facts.extend(resume(response));
+        wrapped(&facts, self.width).iter().try_for_each(|line| writeln!(out, "{DIM}{line}{DIM:#}"))
+    }
+
+    pub(in crate::render) fn session_line(&self, out: &mut dyn Write, session: &SessionInfo) -> io::Result<()> {
+        let names = vec![self.project(&session.project), session.branch.line()];
+        let mut facts = vec![session.last.map(|last| self.age(last)).unwrap_or_default(), short(&session.id)];
+        if session.history_only {
+            facts.push("only its prompts are left".to_string());
+        } else if session.gone {
+            facts.push("transcript deleted".to_string());
+        } else if session.agents_only {
+            facts.push("subagents only".to_string());
+        }
+        let title = if session.title.is_empty() { "(untitled)".to_string() } else { session.title.line() };
+        let rest = self.width.saturating_sub(LEAST_TITLE + 2);
+        if fitted(Vec::new(), facts.clone(), rest).width() > rest {
+            writeln!(out, "{TITLE}{}{TITLE:#}", cut(&title, self.width))?;
+            return wrapped(&facts, self.width - 2).iter().try_for_each(|line| writeln!(out, "  {DIM}{line}{DIM:#}"));
+        }
+        let facts = fitted(names, facts, rest);
+        let room = self.width.saturating_sub(facts.width() + 2).max(LEAST_TITLE);
+        writeln!(out, "{TITLE}{}{TITLE:#}  {DIM}{facts}{DIM:#}", cut(&title, room))
+    }
+
+    /// A message near a hit, dimmed.
+    fn near_line(&self, out: &mut dyn Write, near: &Around) -> io::Result<()> {
+        let (who, _) = who(near.role, near.kind, near.tool.as_ref());
+        let when = self.when_column(near.timestamp);
+        let room = self.width.saturating_sub(2 + WHO_WIDTH + 1 + when.width()).max(LEAST_TEXT);
+        let result = near.result.as_ref().map(|result| format!(" → {}", result.line())).unwrap_or_default();
+        let text = match result.is_empty() {
+            true => cut(&near.text.line(), room),
+            false => format!("{}{}", cut(&near.text.line(), room / 2), cut(&result, room - room / 2)),
+        };
+        writeln!(out, "  {DIM}{} {when}{text}{DIM:#}", pad(&who, WHO_WIDTH))
+    }
+
+    /// When, with the blanks behind it; nothing on a narrow screen.
+    fn when_column(&self, time: Option<i64>) -> String {
+        let when = time.map(|time| self.moment(time)).unwrap_or_default();
+        if self.width < NARROW { String::new() } else { format!("{}  ", pad(&when, WHEN_WIDTH)) }
+    }
+
+    fn hit_line(&self, out: &mut dyn Write, hit: &Hit) -> io::Result<()> {
+        let (who, style) = who(hit.role, hit.kind, hit.tool.as_ref());
+        let when = self.when_column(hit.timestamp);
+        let lead = 2 + WHO_WIDTH + 1 + when.width();
+        write!(out, "  {style}{}{style:#} ", pad(&who, WHO_WIDTH))?;
+        if !when.is_empty() {
+            write!(out, "{DIM}{when}{DIM:#}")?;
+        }
+        let mut notes = String::new();
+        if hit.error {
+            notes.push_str(" [failed]");
+        }
+        if let Some(title) = hit.agent_title.as_ref().filter(|_| hit.agent.is_some()) {
+            notes.push_str(&format!(" [agent: {}]", cut(&title.line(), 30)));
+        }
+        if !hit.also_in.is_empty() {
+            let ids: Vec<String> = hit.also_in.iter().take(3).map(|id| id.line().chars().take(8).collect()).collect();
+            let dots = if hit.also_in.len() > 3 { ", …" } else { "" };
+            notes.push_str(&format!(" [also in {}{dots}]", ids.join(", ")));
+        }
+        let beside = self.width.saturating_sub(lead + LEAST_TEXT);
+        notes = if notes.width() > beside && beside < LEAST_NOTE { String::new() } else { cut(&notes, beside) };
+        let room = self.width.saturating_sub(lead + notes.width()).max(LEAST_TEXT);
+        self.marked(out, hit, room)?;
+        if notes.is_empty() { writeln!(out) } else { writeln!(out, "{DIM}{notes}{DIM:#}") }
+    }
+
+    /// Writes a snippet with its marks, cut to the width that is there.
+    fn marked(&self, out: &mut dyn Write, hit: &Hit, room: usize) -> io::Result<()> {
+        let snippet = &hit.snippet;
+        let mut room = room.saturating_sub(2);
+        let (from, cut_before) =
+            first_shown(&snippet.text, snippet.ranges.first().map_or(0, |range| range.0), room, snippet.cut_before);
+        if cut_before {
+            write!(out, "…")?;
+        }
+        let mut at = from;
+        let stops = snippet
+            .ranges
+            .iter()
+            .filter(|range| range.1 > from)
+            .flat_map(|(start, end)| [((*start).max(from), false), (*end, true)]);
+        for (stop, is_mark) in stops.chain([(snippet.text.len(), false)]) {
+            let piece = for_terminal(&snippet.text[at..stop]);
+            let shown = cut_width(&piece, room);
+            room -= shown.width();
+            if is_mark {
+                write!(out, "{MARK}{shown}{MARK:#}")?;
+            } else {
+                write!(out, "{shown}")?;
+            }
+            if shown.len() < piece.len() {
+                return write!(out, "…");
+            }
+            at = stop;
+        }
+        if snippet.cut_after { write!(out, "…") } else { Ok(()) }
+    }
+}
+
+/// Writes hits for a pipe: session, time, role, project and snippet, with tabs between, nothing cut.
+pub fn plain(out: &mut dyn Write, response: &Response) -> io::Result<()> {
+    for SessionHits { session, hits, .. } in &response.sessions {
+        for hit in hits {
+            let time = hit.timestamp.map(timestamp).unwrap_or_default();
+            let project = hit.project.as_ref().map(Untrusted::line).unwrap_or_default();
+            writeln!(
+                out,
+                "{}\t{time}\t{}\t{project}\t{}",
+                session.id.line(),
+                who(hit.role, hit.kind, hit.tool.as_ref()).0,
+                one_line(&hit.snippet.text)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes one line for each session: its id, or the paths of its files, or the number of its hits. Paths are given byte
+/// by byte for a program, and made safe for a terminal.
+pub fn sessions(out: &mut dyn Write, response: &Response, what: Listing, end: u8, for_people: bool) -> io::Result<()> {
+    let mut paths = std::collections::BTreeSet::new();
+    for SessionHits { session, hits, total } in &response.sessions {
+        match what {
+            Listing::Ids => write!(out, "{}", session.id.line())?,
+            Listing::Counts => write!(out, "{}\t{total}", session.id.line())?,
+            Listing::Paths => {
+                for hit in hits.iter().filter(|hit| !hit.gone && paths.insert(hit.path.clone())) {
+                    match for_people {
+                        true => write!(out, "{}", Untrusted::path(&hit.path).line())?,
+                        false => write_path(out, &hit.path)?,
+                    }
+                    out.write_all(&[end])?;
+                }
+                continue;
+            }
+        }
+        out.write_all(&[end])?;
+    }
+    Ok(())
+}
+
+/// What is listed of each session.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Listing {
+    /// Its id.
+    Ids,
+    /// The transcripts the hits are in, as far as they are still there.
+    Paths,
+    /// Its id and the number of its hits.
+    Counts,
+}
+
+/// A path for a program: every byte of it.
+#[cfg(unix)]
+fn write_path(out: &mut dyn Write, path: &std::path::Path) -> io::Result<()> {
+    use std::os::unix::ffi::OsStrExt as _;
+    out.write_all(path.as_os_str().as_bytes())
+}
+
+#[cfg(not(unix))]
+fn write_path(out: &mut dyn Write, path: &std::path::Path) -> io::Result<()> {
+    write!(out, "{}", path.display())
+}
+
+/// Says what else to try, one suggestion a line.
+pub fn suggestion(suggestion: &Suggestion) -> String {
+    let query = suggestion.query.as_ref().map(|query| format!(": {query}")).unwrap_or_default();
+    format!("{}{query} ({})", suggestion.change, count(suggestion.hits, "hit"))
+}
+
+/// How to go on with what was found; said once, as each session has its id beside its title.
+fn resume(response: &Response) -> Option<String> {
+    let sessions = response.sessions.iter().map(|one| &one.session);
+    let mut ids: Vec<String> = sessions.filter(|one| one.can_be_resumed()).map(|one| short(&one.id)).collect();
+    ids.dedup();
+    let id = match ids.as_slice() {
+        [] => return None,
+        [only] => only,
+        _ => "ID",
+    };
+    Some(format!("unspool resume {id}"))
+}
+
+/// Why a hit stands where it does.
+fn why(hit: &Hit) -> String {
+    match hit.factors {
+        Some(f) => format!(
+            "score {:.2} = words {:.2} × kind {:.2} × coverage {:.2} × verbatim {:.1} × age {:.2}",
+            hit.score, f.words, f.kind, f.coverage, f.verbatim, f.age
+        ),
+        None => format!("score {:.2}, not looked at closely", hit.score),
+    }
+}
+
+fn short(id: &Untrusted) -> String {
+    id.line().chars().take(8).collect()
+}
+
+/// Who speaks, in a word.
+pub(in crate::render) fn who(role: Role, kind: Kind, tool: Option<&Untrusted>) -> (String, Style) {
+    let tool = || tool.map(|tool| cut(&tool.line(), WHO_WIDTH));
+    match (role, kind) {
+        (_, Kind::Title) => ("title".into(), TITLE),
+        (_, Kind::Compaction) => ("summary".into(), MODEL),
+        (_, Kind::Recap) => ("recap".into(), MODEL),
+        (_, Kind::Bad | Kind::Oversized) => ("bad line".into(), BAD),
+        (_, Kind::Link) => ("link".into(), MODEL),
+        (Role::Human, _) => ("you".into(), PERSON),
+        (Role::Programmatic, _) => ("program".into(), PERSON),
+        (Role::Assistant, Kind::Thinking) => ("thinking".into(), DIM),
+        (Role::Assistant, _) => ("claude".into(), MODEL),
+        (Role::Subagent, _) => ("agent".into(), MODEL),
+        (Role::Tool, Kind::ToolResult) => {
+            (tool().map_or("result".into(), |tool| cut(&format!("{tool} →"), WHO_WIDTH)), TOOL)
+        }
+        (Role::Tool, Kind::Output) => ("output".into(), TOOL),
+        (Role::Tool, _) => (tool().unwrap_or("tool".into()), TOOL),
+        (Role::Meta, _) => ("meta".into(), DIM),
+    }
+}
+
+/// Where to begin so that the first mark is in view.
+fn first_shown(text: &str, mark: usize, room: usize, cut_before: bool) -> (usize, bool) {
+    if text[..mark].width() < room * 2 / 3 {
+        return (0, cut_before);
+    }
+    let mut from = mark;
+    let mut width = 0;
+    for (at, c) in text[..mark].char_indices().rev() {
+        width += c.width().unwrap_or(0);
+        if width > room / 3 {
+            break;
+        }
+        from = at;
+    }
+    (from, true)
+}

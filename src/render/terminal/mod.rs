@@ -1,0 +1,9 @@
+//! Answers as text for a terminal.
+
+pub mod style;
+pub mod sessions;
+pub mod hits;
+pub mod conversation;
+pub mod history;
+pub mod blame;
+pub mod stats;

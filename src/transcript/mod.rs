@@ -1,0 +1,25 @@
+//! Claude Code's files on disk: the only code that knows where they are and which JSON keys they have.
+//!
+//! A file is found ([`discover`]), read line by line ([`lines`]), and each line parsed into an [`Event`].
+
+pub mod discover;
+pub mod lines;
+pub(crate) mod json;
+mod lenient;
+mod ignored_keys;
+mod event;
+mod block;
+mod json_shape;
+mod file_record;
+mod repair;
+mod parse;
+mod tool_call;
+mod tool_names;
+pub mod settings;
+
+pub use event::{AgentDescription, Block, Body, Event, TitleBy, Trace, Usage};
+pub use file_record::{Backup, Hunk, Record, print_of, read_backups, read_record};
+pub use parse::{read_agent_meta, read_history_line, read_line};
+pub use repair::{Reading, whole_records};
+pub use tool_call::{Call, Edit, read_call};
+pub use tool_names::{Action, action};

@@ -1,0 +1,430 @@
+//! Reads what is new in one file and hands its documents to the index, with a checkpoint for just what was read.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::document::{Builder, Document, FileState, Place, TEXT_CAP};
+use crate::error::{Problem, Result};
+use crate::fault;
+use crate::index::{Checkpoint, FileKey};
+use crate::transcript::discover::{Source, SourceKind, Stat};
+use crate::transcript::lines::{Ends, Line, Transcript, read_small};
+use crate::transcript::{self, AgentDescription, Reading};
+use crate::update::commit_gate::{Gate, Unit};
+use crate::update::plan::Work;
+use crate::update::report::{FileOutcome, How, Watch};
+
+/// How much text is gathered before it is handed on.
+const HAND_OVER: usize = 1 << 20;
+/// How much of a file is read between two checkpoints; a run killed in a huge file goes on from the last one.
+const UNIT: u64 = 32 << 20;
+/// A file is read again from its start when its project becomes known only later, if that is this near the start.
+const EARLY: u64 = 256 << 10;
+/// The longest description of a subagent that is read.
+const META_CAP: u64 = 64 << 10;
+
+/// Reads one file. A file that cannot be read is a problem, not an error; only the index itself can fail.
+pub(super) fn read_file(work: &Work, gate: &Gate<'_>, watch: &dyn Watch) -> Result<FileOutcome> {
+    let mut transcript = match Transcript::open(&work.source.path) {
+        Ok(transcript) => transcript,
+        Err(error) => return Ok(FileOutcome::failed(work, &error)),
+    };
+    let start = match Start::decide(work, &mut transcript) {
+        Ok(start) => start,
+        Err(error) => return Ok(FileOutcome::failed(work, &error)),
+    };
+    let mut reading = FileReading::begin(work, &transcript, start, gate, watch)?;
+    if let Some(session) = forgotten_session(work, gate, &mut transcript) {
+        return reading.leave_alone(session);
+    }
+    let read = match work.source.kind {
+        SourceKind::Spill => reading.spill(&mut transcript)?,
+        _ => reading.lines(&mut transcript)?,
+    };
+    reading.end(read)
+}
+
+/// Where reading begins.
+struct Start {
+    how: How,
+    checkpoint: Checkpoint,
+    ends: Ends,
+}
+
+impl Start {
+    fn decide(work: &Work, transcript: &mut Transcript) -> io::Result<Self> {
+        let Some(before) = &work.before else {
+            let how = if work.moved_from.is_some() { How::Moved } else { How::New };
+            return Ok(Self { how, checkpoint: Checkpoint::begin(&work.source), ends: Ends::default() });
+        };
+        // While it was gone, what others saw of it may have come in its place.
+        let was_replaced = before.gone_since.is_some() && work.was_seen;
+        let grown = !(before.is_outdated() || was_replaced)
+            && work.source.kind != SourceKind::Spill
+            && transcript.stat.size >= before.offset;
+        if grown {
+            let mut ends = transcript.ends(before.offset)?;
+            let knows_project =
+                before.state.project.is_some() || before.offset > EARLY || before.offset == transcript.stat.size;
+            let is_known = ends.fingerprint() == (before.head, before.tail) && knows_project;
+            // Something was done to it, and it was not only to write more: only all of it tells.
+            if is_known
+                && (!before.is_rewritten_at(transcript.stat) || transcript.checksum(before.offset)? == before.chain)
+            {
+                let how = if before.offset == transcript.stat.size { How::Touched } else { How::Grown };
+                return Ok(Self { how, checkpoint: Checkpoint::clone(before), ends });
+            }
+        }
+        // The old documents go; make sure first that new ones can be had.
+        transcript.rehearse()?;
+        Ok(Self { how: How::Rewritten, checkpoint: Checkpoint::begin(&work.source), ends: Ends::default() })
+    }
+}
+
+/// A file while it is read.
+struct FileReading<'a> {
+    work: &'a Work,
+    gate: &'a Gate<'a>,
+    watch: &'a dyn Watch,
+    key: FileKey,
+    how: How,
+    /// The file as it was when it was opened.
+    stat: Stat,
+    checkpoint: Checkpoint,
+    ends: Ends,
+    builder: Builder<'a>,
+    /// Whether the index holds a checkpoint of this file already.
+    replaces: bool,
+    /// Documents of this unit are in the index without a checkpoint until the unit ends.
+    unit: Option<Unit<'a>>,
+    unit_start: u64,
+    outcome: FileOutcome,
+}
+
+impl<'a> FileReading<'a> {
+    fn begin(
+        work: &'a Work,
+        transcript: &Transcript,
+        start: Start,
+        gate: &'a Gate<'a>,
+        watch: &'a dyn Watch,
+    ) -> Result<Self> {
+        let Start { how, mut checkpoint, ends } = start;
+        checkpoint.seen(&work.source, transcript.stat);
+        let state = std::mem::take(&mut checkpoint.state);
+        let source = &work.source;
+        let builder = Builder::new(source.kind, &source.session, source.agent.as_deref(), state)
+            .knowing(&gate.agents, gate.forgotten);
+        let unit_start = checkpoint.offset;
+        let mut reading = Self {
+            work,
+            gate,
+            watch,
+            key: checkpoint.key(),
+            how,
+            stat: transcript.stat,
+            checkpoint,
+            ends,
+            builder,
+            replaces: work.before.is_some(),
+            unit: Some(gate.enter()),
+            unit_start,
+            outcome: FileOutcome { how: Some(how), ..FileOutcome::default() },
+        };
+        reading.clear_old()?;
+        reading.describe();
+        Ok(reading)
+    }
+
+    /// Takes out of the index what this reading replaces.
+    fn clear_old(&mut self) -> Result<()> {
+        let Some(writer) = self.unit.as_ref().map(Unit::writer) else { return Ok(()) };
+        if self.gate.fresh {
+            return Ok(());
+        }
+        match self.how {
+            How::Grown | How::Touched | How::Failed => {}
+            // Documents without a checkpoint may be there if the checkpoint was lost.
+            How::New | How::Rewritten => {
+                writer.forget_documents(self.key)?;
+                writer.forget_checkpoint(self.key)?;
+            }
+            How::Moved => {
+                if let Some(old) = self.work.moved_from {
+                    writer.forget_documents(old)?;
+                    writer.forget_checkpoint(old)?;
+                }
+            }
+        }
+        if self.how == How::Rewritten {
+            // What is there no more, they may have seen.
+            for parent in &self.work.parents {
+                let title = parent.title();
+                let parent = parent.clone().outdated();
+                writer.checkpoint(&parent, title, true)?;
+                self.gate.bereave(parent);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps of a file only that it belongs to a session of which the user wants nothing.
+    fn leave_alone(mut self, session: String) -> Result<FileOutcome> {
+        self.checkpoint.state = FileState { session: Some(session), ..FileState::default() };
+        if let Some(unit) = self.unit.take() {
+            unit.writer().checkpoint(&self.checkpoint.forgotten(), None, self.replaces)?;
+        }
+        self.gate.leave(0)?;
+        Ok(FileOutcome::default())
+    }
+
+    /// Takes in what stands beside the file; what stood there before counts no more.
+    fn describe(&mut self) {
+        let description = description_of(&self.work.source).transpose().unwrap_or_else(|problem| {
+            self.outcome.problems.push(problem);
+            None
+        });
+        self.builder.describe(description.unwrap_or_default());
+    }
+
+    /// Reads lines up to the end, or up to what cannot be read.
+    fn lines(&mut self, transcript: &mut Transcript) -> Result<io::Result<()>> {
+        let watch = self.watch;
+        let stop = move || watch.stopped();
+        let mut lines = match transcript.lines(self.checkpoint.offset, self.checkpoint.chain, transcript::whole_records)
+        {
+            Ok(lines) => lines.stopping(&stop),
+            Err(error) => return Ok(Err(error)),
+        };
+        let mut gathered = 0;
+        loop {
+            let line = match lines.next() {
+                Ok(Some(line)) => line,
+                Ok(None) => return Ok(Ok(())),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                    self.outcome.cut_short = true;
+                    return Ok(Ok(()));
+                }
+                Err(error) => return Ok(Err(error)),
+            };
+            // Too long to tell whether it is whole: it may be in the middle of being written.
+            if !line.terminated && line.oversized {
+                return Ok(Ok(()));
+            }
+            gathered += line.bytes.len();
+            self.take(&line);
+            if gathered > HAND_OVER {
+                gathered = 0;
+                self.hand_over()?;
+            }
+            if self.checkpoint.offset - self.unit_start > fault::batch(UNIT) {
+                self.end_unit(true)?;
+            }
+            if self.watch.stopped() {
+                self.outcome.cut_short = true;
+                return Ok(Ok(()));
+            }
+        }
+    }
+
+    fn take(&mut self, line: &Line<'_>) {
+        // A record without a newline behind it may get company on its line.
+        let place = Place { offset: line.offset, line: self.checkpoint.lines + 1 };
+        self.checkpoint.lines += u64::from(line.terminated);
+        if line.oversized {
+            self.builder.oversized(place, line.end - line.offset, line.bytes);
+        } else if line.offset == 0 && (line.bytes.starts_with(b"\xff\xfe") || line.bytes.starts_with(b"\xfe\xff")) {
+            self.refuse_encoding(place);
+        } else if !self.is_refused() {
+            self.records(place, line.bytes);
+        }
+        if line.oversized {
+            self.ends.push(line.bytes);
+        }
+        self.ends.push(line.with_newline);
+        (self.checkpoint.offset, self.checkpoint.chain) = (line.end, line.chain);
+        self.watch.read(line.end - line.offset);
+    }
+
+    /// Takes the records of a line. A failure of our own in one of them must not cost the others.
+    fn records(&mut self, place: Place, bytes: &[u8]) {
+        let builder = &mut self.builder;
+        let history = self.work.source.kind == SourceKind::History;
+        let read = catch_unwind(AssertUnwindSafe(|| {
+            fault::line();
+            let mut each = |at: usize, reading: Reading<'_>| {
+                builder.take(Place { offset: place.offset + at as u64, line: place.line }, reading);
+            };
+            if history {
+                transcript::read_history_line(bytes, &mut each)
+            } else {
+                transcript::read_line(bytes, &mut each)
+            }
+        }));
+        if read.is_err() {
+            let text = String::from_utf8_lossy(bytes);
+            self.builder
+                .take(place, Reading::Bad { reason: "unspool failed on this line; please report it".into(), text });
+        }
+    }
+
+    /// A file in UTF-16 has no line we could read: one problem, not one for each line.
+    fn refuse_encoding(&mut self, place: Place) {
+        let reason = "the file is UTF-16, not UTF-8".to_string();
+        self.builder.take(place, Reading::Bad { reason, text: "".into() });
+        self.builder.state.passed_over.insert(UTF16.to_string(), 1);
+    }
+
+    fn is_refused(&self) -> bool {
+        self.builder.state.passed_over.contains_key(UTF16)
+    }
+
+    /// Reads a spilled output piece by piece.
+    fn spill(&mut self, transcript: &mut Transcript) -> Result<io::Result<()>> {
+        let mut part = 0;
+        loop {
+            let bytes = match transcript.read_up_to(self.checkpoint.offset, TEXT_CAP) {
+                Ok(bytes) if bytes.is_empty() => return Ok(Ok(())),
+                Ok(bytes) => bytes,
+                Err(error) => return Ok(Err(error)),
+            };
+            let is_binary = part == 0 && memchr::memchr(0, &bytes[..bytes.len().min(8192)]).is_some();
+            let take = if is_binary { bytes.len() } else { whole_chars(&bytes) };
+            if is_binary {
+                let size = transcript.stat.size;
+                self.builder.spilled(0, 0, &format!("[binary output, {size} bytes]"));
+                self.ends.push(&bytes);
+                self.checkpoint.offset = size;
+            } else {
+                self.builder.spilled(self.checkpoint.offset, part, &String::from_utf8_lossy(&bytes[..take]));
+                self.ends.push(&bytes[..take]);
+                self.checkpoint.offset += take as u64;
+            }
+            part += 1;
+            self.watch.read(take as u64);
+            self.hand_over()?;
+            if self.watch.stopped() && self.checkpoint.offset < transcript.stat.size {
+                self.outcome.cut_short = true;
+                return Ok(Ok(()));
+            }
+        }
+    }
+
+    fn hand_over(&mut self) -> Result<()> {
+        let documents = self.builder.documents();
+        self.forget_seen(&documents)?;
+        self.outcome.documents += documents.len() as u64;
+        self.outcome.text_bytes += documents.iter().map(|document| document.text.len() as u64).sum::<u64>();
+        self.watch.documents(documents.len() as u64);
+        match &self.unit {
+            Some(unit) if !documents.is_empty() => unit.writer().add(self.key, documents),
+            _ => Ok(()),
+        }
+    }
+
+    /// Drops what parents saw of a subagent, where it now says so itself.
+    fn forget_seen(&self, documents: &[Document]) -> Result<()> {
+        let (Some(unit), Some(agent)) = (&self.unit, &self.work.source.agent) else { return Ok(()) };
+        if self.gate.fresh || !(self.work.was_seen || self.gate.agents.is_behind(agent)) {
+            return Ok(());
+        }
+        let own = documents.iter().filter(|document| document.via.is_none());
+        let mut messages: Vec<_> =
+            own.filter_map(|document| Some((&document.session, document.uuid.as_ref()?))).collect();
+        messages.dedup();
+        messages.into_iter().try_for_each(|(session, uuid)| unit.writer().forget_seen(session, agent, uuid))
+    }
+
+    /// Ends a unit: what was read and the record of it go in together; then others may commit.
+    fn end_unit(&mut self, goes_on: bool) -> Result<()> {
+        self.hand_over()?;
+        (self.checkpoint.head, self.checkpoint.tail) = self.ends.fingerprint();
+        self.checkpoint.state.clone_from(&self.builder.state);
+        if goes_on {
+            // Killed now, the next run must not take the file for read to its end.
+            self.checkpoint.forget_stat();
+        }
+        if let Some(unit) = self.unit.take() {
+            unit.writer().checkpoint(&self.checkpoint, self.builder.title(), self.replaces)?;
+        }
+        self.checkpoint.state = FileState::default();
+        self.replaces = true;
+        self.gate.leave(self.checkpoint.offset - self.unit_start)?;
+        self.unit_start = self.checkpoint.offset;
+        if goes_on {
+            self.checkpoint.seen(&self.work.source, self.stat);
+            self.unit = Some(self.gate.enter());
+        }
+        Ok(())
+    }
+
+    fn end(mut self, read: io::Result<()>) -> Result<FileOutcome> {
+        if read.is_err() || self.outcome.cut_short {
+            // What was read is in the index; the rest is for the next run, which must not take the file for unchanged.
+            self.checkpoint.forget_stat();
+        }
+        if let Err(error) = read {
+            self.outcome.how = Some(How::Failed);
+            let reason = if error.kind() == io::ErrorKind::UnexpectedEof {
+                "changed while being read; it is read again in the next run".into()
+            } else {
+                error.to_string()
+            };
+            self.outcome.problems.push(Problem::with_path(&self.work.source.path, reason));
+        }
+        let state = &self.builder.state;
+        let before = self
+            .work
+            .before
+            .as_ref()
+            .filter(|_| matches!(self.how, How::Grown | How::Touched))
+            .map(|before| &before.state);
+        // The name that the file gives its session is a document too.
+        let has_title = |state: &FileState| u64::from(state.title().is_some());
+        self.outcome.documents += has_title(state).saturating_sub(before.map_or(0, has_title));
+        self.outcome.bad = state.bad - before.map_or(0, |before| before.bad);
+        self.outcome.oversized = state.oversized - before.map_or(0, |before| before.oversized);
+        self.outcome.unknown = state.unknown - before.map_or(0, |before| before.unknown);
+        self.end_unit(false)?;
+        Ok(self.outcome)
+    }
+}
+
+/// The session of which the user wants nothing that a file belongs to. Of a subagent's file in the folder of its project, only
+/// its lines tell.
+fn forgotten_session(work: &Work, gate: &Gate<'_>, transcript: &mut Transcript) -> Option<String> {
+    let source = &work.source;
+    if gate.forgotten.is_empty() || source.kind != SourceKind::Agent || !source.session.is_empty() {
+        return None;
+    }
+    let mut builder = Builder::new(source.kind, "", source.agent.as_deref(), FileState::default());
+    let mut lines = transcript.lines(0, 0, transcript::whole_records).ok()?;
+    while builder.state.session.is_none() {
+        let line = lines.next().ok()??;
+        transcript::read_line(line.bytes, &mut |_, reading| builder.take(Place { offset: 0, line: 0 }, reading));
+        drop(builder.documents());
+    }
+    builder.state.session.filter(|session| gate.forgotten.contains(session))
+}
+
+/// What stands beside a subagent's transcript, if anything does.
+pub(super) fn description_of(source: &Source) -> Option<std::result::Result<AgentDescription, Problem>> {
+    let (path, _) = source.meta.as_ref()?;
+    Some(match read_small(path, META_CAP).map(|bytes| transcript::read_agent_meta(&bytes)) {
+        Ok(Some(description)) => Ok(description),
+        Ok(None) => Err(Problem::with_path(path, "not the description of a subagent")),
+        Err(error) => Err(Problem::with_path(path, error.to_string())),
+    })
+}
+
+/// Marks, among the types of lines passed over, a file that cannot be read at all.
+const UTF16: &str = "utf-16";
+
+/// Length of the bytes without a character cut at the end.
+fn whole_chars(bytes: &[u8]) -> usize {
+    let tail = bytes.len().saturating_sub(4);
+    match std::str::from_utf8(&bytes[tail..]) {
+        Err(error) if error.error_len().is_none() && tail + error.valid_up_to() > 0 => tail + error.valid_up_to(),
+        _ => bytes.len(),
+    }
+}
