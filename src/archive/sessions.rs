@@ -165,8 +165,8 @@ fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<S
     let of_kind = |kind| files.iter().copied().filter(move |file| file.source_kind() == kind && !file.forgotten);
     let agents: Vec<&Checkpoint> = of_kind(SourceKind::Agent).collect();
     let both = of_kind(SourceKind::Session).chain(agents.iter().copied());
-    let speaker = both.map(|file| (file.card(), file)).min_by_key(|(card, _)| card.rank());
-    let Some((card, file)) = speaker.filter(|_| !id.is_empty()) else { return Ok(None) };
+    let speaker = both.map(|file| (file.summary(), file)).min_by_key(|(summary, _)| summary.rank());
+    let Some((summary, file)) = speaker.filter(|_| !id.is_empty()) else { return Ok(None) };
     let main = Some(file).filter(|file| file.source_kind() == SourceKind::Session);
     let state = &file.state;
     let is_empty = state.documents == 0 && state.saw.is_empty() && state.title().is_none();
@@ -179,7 +179,7 @@ fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<S
     let figure = |of: fn(&FileState) -> u64| own.map_or(0, of);
     Ok(Some(Session {
         id: id.into(),
-        title: one_line_of(&redact(&title_of(reader, id, &card)?)),
+        title: one_line_of(&redact(&title_of(reader, id, &summary)?)),
         project: state.project.clone().unwrap_or_default().into(),
         cwd: state.cwd.clone().unwrap_or_default().into(),
         branch: state.branch.clone().unwrap_or_default().into(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::document::Kind;
 use crate::error::{Error, ErrorKind, Problem, Result};
-use crate::index::{Checkpoint, FileKey, Locked, Reader, RunSize, Size, Store};
+use crate::index::{Checkpoint, FileKey, IndexFolder, LockedFolder, Reader, RunSize, Size};
 use crate::transcript::discover::{Root, Scan, SourceKind};
 use crate::transcript::lines::Transcript;
 use crate::update::{Lag, lag, obstacles};
@@ -77,7 +77,7 @@ fn bad_lines(reader: &Reader, files: &[Checkpoint]) -> Result<Vec<Problem>> {
     for kind in [Kind::Bad, Kind::Oversized] {
         for (key, document) in reader.documents_of_kind(kind)?.into_iter().filter(|(_, document)| document.part == 0) {
             let path = paths.get(&key).map(|file| file.path()).unwrap_or_default();
-            problems.push(Problem { path, line: Some(document.line), reason: document.note.unwrap_or_default() });
+            problems.push(Problem { path, line: Some(document.line), reason: document.problem.unwrap_or_default() });
         }
     }
     problems.sort_by(|a, b| a.path.cmp(&b.path).then(a.line.cmp(&b.line)));
@@ -172,12 +172,12 @@ pub fn gone(reader: &Reader) -> Result<Removed> {
 }
 
 /// Takes everything out of the index whose file is gone.
-pub fn prune(store: &Store, wait: Duration) -> Result<Removed> {
+pub fn prune(store: &IndexFolder, wait: Duration) -> Result<Removed> {
     let locked = store.lock(wait)?;
     prune_locked(store, &locked).inspect_err(|_| locked.tidy())
 }
 
-fn prune_locked(store: &Store, locked: &Locked<'_>) -> Result<Removed> {
+fn prune_locked(store: &IndexFolder, locked: &LockedFolder<'_>) -> Result<Removed> {
     let Some(reader) = store.read()? else { return Ok(Removed::default()) };
     let removed = gone(&reader)?;
     if removed.files.is_empty() {
@@ -221,12 +221,12 @@ pub fn session_files(reader: &Reader, prefix: &str) -> Result<(String, Removed)>
 }
 
 /// Takes a session out of the index, also out of the files of the index, and keeps it out.
-pub fn forget(store: &Store, session: &str, wait: Duration) -> Result<Removed> {
+pub fn forget(store: &IndexFolder, session: &str, wait: Duration) -> Result<Removed> {
     let locked = store.lock(wait)?;
     forget_locked(store, &locked, session).inspect_err(|_| locked.tidy())
 }
 
-fn forget_locked(store: &Store, locked: &Locked<'_>, session: &str) -> Result<Removed> {
+fn forget_locked(store: &IndexFolder, locked: &LockedFolder<'_>, session: &str) -> Result<Removed> {
     let reader = store.read()?.ok_or_else(|| Error::new(ErrorKind::Unusable, "there is no index yet"))?;
     let (_, removed) = session_files(&reader, session)?;
     let writer = locked.write(RunSize::Small)?;

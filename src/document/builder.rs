@@ -1,11 +1,12 @@
 //! The fold from events to documents: who speaks, what it is, to which call a result belongs.
 
-mod assistant;
 mod user;
+mod assistant;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use crate::document::ansi;
 use crate::document::clean;
 use crate::document::tags::{self, Markup};
 use crate::document::{Document, FileState, Kind, MessageKey, Role, TEXT_CAP, normal_path};
@@ -76,7 +77,7 @@ impl<'s> Builder<'s> {
             Reading::Event(event) => self.event(place, *event),
             Reading::Bad { reason, text } => {
                 self.state.bad += 1;
-                let document = Document { kind: Kind::Bad, note: Some(reason), ..Document::default() };
+                let document = Document { kind: Kind::Bad, problem: Some(reason), ..Document::default() };
                 self.push(place, document, &text);
             }
         }
@@ -86,9 +87,9 @@ impl<'s> Builder<'s> {
     pub fn oversized(&mut self, place: Place, length: u64, head: &[u8]) {
         self.part = 0;
         self.state.oversized += 1;
-        let note = Some(format!("a line of {length} bytes, of which only the beginning is kept"));
+        let problem = Some(format!("a line of {length} bytes, of which only the beginning is kept"));
         let text = String::from_utf8_lossy(head);
-        self.push(place, Document { kind: Kind::Oversized, note, ..Document::default() }, &text);
+        self.push(place, Document { kind: Kind::Oversized, problem, ..Document::default() }, &text);
     }
 
     /// Takes in a piece of a file that has no records.
@@ -176,7 +177,7 @@ impl<'s> Builder<'s> {
                 let base = Document {
                     role: Role::Assistant,
                     kind: Kind::Title,
-                    note: leaf.map(Cow::into_owned),
+                    title_leaf: leaf.map(Cow::into_owned),
                     ..self.base(&event)
                 };
                 self.push(place, base, &text);
@@ -185,7 +186,7 @@ impl<'s> Builder<'s> {
                 let base = Document {
                     role: Role::Assistant,
                     kind: Kind::Link,
-                    note: Some(url.to_string()),
+                    url: Some(url.to_string()),
                     ..self.base(&event)
                 };
                 self.push(place, base, &format!("{text} {url}"));
@@ -274,7 +275,7 @@ impl<'s> Builder<'s> {
             branch: event.branch.as_ref().map(ToString::to_string).or_else(|| self.state.branch.clone()),
             // A line without a time was written when its neighbour was.
             timestamp: event.timestamp.or(self.state.previous),
-            note: event.copy_of.as_ref().map(|(_, message)| message.to_string()),
+            copied_from: event.copy_of.as_ref().map(|(_, message)| message.to_string()),
             ..self.blank()
         }
     }
@@ -305,7 +306,7 @@ impl<'s> Builder<'s> {
     }
 
     fn system(&mut self, place: Place, event: &Event<'_>, subtype: Option<&str>, text: &str) {
-        let text = clean::strip_ansi(text);
+        let text = ansi::strip_ansi(text);
         let mut rest: &str = &text;
         while !rest.trim().is_empty() {
             let all = |role, kind| (role, kind, Cow::Borrowed(rest), "");

@@ -3,10 +3,11 @@
 //! [`Builder`] is a fold over the lines of a file. Its whole memory is a [`FileState`], which is kept with the
 //! checkpoint, so that reading a file in ten runs gives the same documents as reading it in one.
 
+mod totals;
+mod ansi;
 mod tags;
 mod clean;
 mod shell;
-mod totals;
 mod builder;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -18,7 +19,7 @@ use crate::transcript::Trace;
 
 pub use builder::{Builder, OwnTranscripts, Place};
 pub use clean::normal_path;
-pub use shell::{Deed, Touch, is_shell, touched};
+pub use shell::{FileEffect, Touch, is_shell, touched};
 pub use totals::{PAUSE, Tally};
 
 /// The most text one document holds; longer texts become several documents of one message.
@@ -145,93 +146,101 @@ pub struct Document {
     #[serde(skip)]
     pub text: String,
     /// The line's id.
-    #[serde(rename = "u", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
     /// The nearest line before it in the conversation that is a document too.
-    #[serde(rename = "p", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// The session; of a subagent, the one that sent it.
-    #[serde(rename = "s")]
     pub session: String,
     /// The subagent.
-    #[serde(rename = "a", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The folder the session was started in.
-    #[serde(rename = "pr", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// The folder it was in.
-    #[serde(rename = "cw", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// The git branch.
-    #[serde(rename = "b", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Who speaks.
-    #[serde(rename = "r", skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub role: Role,
     /// What it is.
-    #[serde(rename = "k", skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub kind: Kind,
     /// The tool.
-    #[serde(rename = "t", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The id of the tool call.
-    #[serde(rename = "tu", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use: Option<String>,
     /// The arguments of the tool call, as JSON. The words follow from them, so only they are kept.
     #[serde(skip)]
     pub input: Option<String>,
     /// Whether the arguments are kept.
-    #[serde(rename = "in", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_input: bool,
     /// The files it is about, in normal spelling.
-    #[serde(rename = "f", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// The model.
-    #[serde(rename = "m", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The API message.
-    #[serde(rename = "mi", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageKey>,
     /// Tokens of the whole API message: input, cache write, cache read, output. Only on the first document of a
     /// line, and only where the line before did not say the same.
-    #[serde(rename = "us", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<[u64; 4]>,
     /// How many of the tokens written to the cache are kept for an hour.
-    #[serde(rename = "uh", skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub cache_hour: u64,
     /// When, in milliseconds since 1970.
-    #[serde(rename = "ts", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<i64>,
     /// Whether it reports a failure.
-    #[serde(rename = "e", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub error: bool,
     /// Where in its file the record begins.
-    #[serde(rename = "o", skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub offset: u64,
     /// The line in its file, from 1.
-    #[serde(rename = "l", skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub line: u64,
     /// Which piece of the record it is, from 0.
-    #[serde(rename = "n", skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub part: u32,
     /// Whether it goes on with the text of the document before.
-    #[serde(rename = "co", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub continued: bool,
-    /// The message that tells whose title this is; the message this one is a copy of; why a line is bad.
-    #[serde(rename = "x", skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
+    /// Of a title: the message that identifies its session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title_leaf: Option<String>,
+    /// Of a copy made by the SDK: the id of the original line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<String>,
+    /// Of a link: its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Of a line that could not be read: the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     /// Fingerprint of the words and the session, where the same words may stand more than once in a session:
     /// in the queue, in the history, in the prompt of a subagent.
-    #[serde(rename = "w", skip_serializing_if = "Option::is_none")]
-    pub twin: Option<u64>,
-    /// Whether another document with the same `twin` is to be shown rather than this one.
-    #[serde(rename = "ec", skip_serializing_if = "std::ops::Not::not")]
-    pub echo: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_hash: Option<u64>,
+    /// Whether another document with the same `text_hash` is to be shown rather than this one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_duplicate: bool,
     /// What the tool recorded about the file it worked on.
-    #[serde(rename = "h", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
     /// The subagent whose own transcript, if there is one, holds this message too.
-    #[serde(rename = "v", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
 }
 

@@ -3,7 +3,7 @@
 //! A tag counts only where Claude Code puts it: a reminder or a note of the editor before or behind the words, the tags
 //! of a command around them. A tag that somebody mentions, or that a program prints, is text like any other.
 
-use crate::document::clean::strip_ansi;
+use crate::document::ansi::strip_ansi;
 
 /// What Claude Code tells the model on the side.
 pub(super) const REMINDER: &str = "system-reminder";

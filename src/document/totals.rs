@@ -77,18 +77,18 @@ impl Tally {
     }
 
     /// Notes a prompt by a human; one that waited in the queue was counted there.
-    pub(super) fn prompt(&mut self, twin: u64) {
-        match self.queued.iter().position(|known| *known == twin) {
+    pub(super) fn prompt(&mut self, text_hash: u64) {
+        match self.queued.iter().position(|known| *known == text_hash) {
             Some(at) => drop(self.queued.remove(at)),
             None => self.human += 1,
         }
     }
 
     /// Notes a prompt by a human in the queue, which may stand there twice.
-    pub(super) fn queued(&mut self, twin: u64) {
-        if !self.queued.contains(&twin) {
+    pub(super) fn queued(&mut self, text_hash: u64) {
+        if !self.queued.contains(&text_hash) {
             self.human += 1;
-            keep(&mut self.queued, twin, QUEUED_KEPT);
+            keep(&mut self.queued, text_hash, QUEUED_KEPT);
         }
     }
 

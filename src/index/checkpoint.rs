@@ -2,15 +2,14 @@
 //! never disagree, whenever the power goes.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::document::{Builder, Document, FileState};
-use crate::index::file_summary::{self, Card};
+use crate::index::file_key::{FileKey, hex, kind_code, kind_of, path_of};
+use crate::index::file_summary::{self, FileSummary};
 use crate::transcript::discover::{Source, SourceKind, Stat};
 
 /// The number of the reading: raised when the same transcript would give other documents. Files read by an older
@@ -23,35 +22,6 @@ pub const PARSER_VERSION: u32 = 1;
 pub(in crate::index) const GONE: u64 = 1;
 /// What stands in place of a fingerprint for a file that is to be left alone.
 pub(in crate::index) const FORGOTTEN: u64 = 2;
-
-/// The key of a file in the index: a fingerprint of its path's bytes.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct FileKey(u64);
-
-impl FileKey {
-    /// The key of a path.
-    pub fn of(path: &Path) -> Self {
-        Self(xxh3_64(path.as_os_str().as_encoded_bytes()))
-    }
-
-    /// Reads a key back from its text.
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        u64::from_str_radix(text, 16).ok().map(Self)
-    }
-
-    pub(super) fn from_number(number: u64) -> Self {
-        Self(number)
-    }
-
-    pub(super) fn number(self) -> u64 {
-        self.0
-    }
-
-    /// The key as a term.
-    pub(super) fn text(self) -> Arc<str> {
-        format!("{:016x}", self.0).into()
-    }
-}
 
 /// What was read of one file, and in which state the file was.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -175,10 +145,10 @@ impl Checkpoint {
     }
 
     /// What an answer says of the file and its session.
-    pub fn card(&self) -> Card {
+    pub fn summary(&self) -> FileSummary {
         let state = &self.state;
         let stand_ins = [&state.first_prompt, &state.first_command, &state.summary];
-        Card {
+        FileSummary {
             path: self.path.clone(),
             path_hex: self.path_hex.clone(),
             kind: self.kind,
@@ -279,43 +249,4 @@ fn stat_key(stat: Stat, meta: Stat, parser: u32) -> u64 {
     bytes.extend_from_slice(&stat.mtime_ns.to_le_bytes());
     bytes.extend_from_slice(&meta.mtime_ns.to_le_bytes());
     xxh3_64(&bytes).max(FORGOTTEN + 1)
-}
-
-pub(super) fn path_of(text: &str, bytes: Option<&str>) -> PathBuf {
-    bytes.and_then(unhex).unwrap_or_else(|| PathBuf::from(text))
-}
-
-pub(super) fn kind_of(code: u8) -> SourceKind {
-    match code {
-        0 => SourceKind::Session,
-        1 => SourceKind::Agent,
-        2 => SourceKind::Spill,
-        _ => SourceKind::History,
-    }
-}
-
-fn kind_code(kind: SourceKind) -> u8 {
-    match kind {
-        SourceKind::Session => 0,
-        SourceKind::Agent => 1,
-        SourceKind::Spill => 2,
-        SourceKind::History => 3,
-    }
-}
-
-fn hex(name: &OsStr) -> String {
-    name.as_encoded_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-#[cfg(unix)]
-fn unhex(hex: &str) -> Option<PathBuf> {
-    use std::os::unix::ffi::OsStringExt as _;
-    let bytes: Option<Vec<u8>> =
-        (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok()).collect();
-    Some(PathBuf::from(std::ffi::OsString::from_vec(bytes?)))
-}
-
-#[cfg(not(unix))]
-fn unhex(_: &str) -> Option<PathBuf> {
-    None
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::index::checkpoint::{FileKey, kind_of, path_of};
+use crate::index::file_key::{FileKey, kind_of, path_of};
 use crate::redact::redact;
 use crate::transcript::discover::SourceKind;
 
@@ -16,43 +16,40 @@ const TEXT_CAP: usize = 1000;
 /// A file and its session at a glance.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
-pub struct Card {
-    #[serde(rename = "f")]
+pub struct FileSummary {
     pub(super) path: String,
-    #[serde(rename = "x", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) path_hex: Option<String>,
-    #[serde(rename = "k")]
     pub(super) kind: u8,
     /// Since when the file is no longer there, in milliseconds since 1970.
-    #[serde(rename = "g", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub gone_since: Option<i64>,
     /// The best name it has for its session, or the last prompt, which Claude Code shows in place of one.
-    #[serde(rename = "n", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What may stand in place of a name that no file gives: the first prompt, the first command.
-    #[serde(rename = "i", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stand_in: Option<String>,
     /// What a subagent was sent to do.
-    #[serde(rename = "d", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The first folder named.
-    #[serde(rename = "p", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// The last git branch named.
-    #[serde(rename = "b", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Earliest time.
-    #[serde(rename = "s", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<i64>,
     /// Latest time.
-    #[serde(rename = "e", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<i64>,
     /// How many lines were read.
-    #[serde(rename = "l")]
     pub(super) lines: u64,
 }
 
-impl Card {
+impl FileSummary {
     /// Where the file is, or was.
     pub fn path(&self) -> PathBuf {
         path_of(&self.path, self.path_hex.as_deref())
@@ -105,7 +102,7 @@ mod tests {
     fn no_card_is_too_large_for_a_column() {
         let worst = brief(&"\u{1}".repeat(10_000));
         let text = || Some(worst.clone());
-        let card = Card {
+        let summary = FileSummary {
             path: "\u{1}".repeat(4096),
             path_hex: Some("f".repeat(8192)),
             name: text(),
@@ -113,9 +110,9 @@ mod tests {
             description: text(),
             project: text(),
             branch: text(),
-            ..Card::default()
+            ..FileSummary::default()
         };
-        assert!(serde_json::to_string(&card).expect("JSON").len() < 65_500);
+        assert!(serde_json::to_string(&summary).expect("JSON").len() < 65_500);
     }
 
     #[test]

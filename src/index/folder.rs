@@ -31,25 +31,25 @@ const DAMAGED: &str = ".damaged";
 
 /// The place of the index for a set of roots.
 #[derive(Clone, Debug)]
-pub struct Store {
+pub struct IndexFolder {
     data_dir: PathBuf,
     roots_key: String,
 }
 
-/// The right to change a [`Store`].
+/// The right to change a [`IndexFolder`].
 #[derive(Debug)]
-pub struct Locked<'s> {
-    store: &'s Store,
+pub struct LockedFolder<'s> {
+    store: &'s IndexFolder,
     _lock: WriteLock,
 }
 
-/// The right to be the one who watches the roots of a [`Store`].
+/// The right to be the one who watches the roots of a [`IndexFolder`].
 #[derive(Debug)]
 pub struct WatchLock {
     _lock: WriteLock,
 }
 
-impl Store {
+impl IndexFolder {
     /// Names the place; touches nothing.
     pub fn new(data_dir: &Path, roots: &[Root]) -> Self {
         let names: BTreeSet<&[u8]> = roots.iter().map(|root| root.path.as_os_str().as_encoded_bytes()).collect();
@@ -131,10 +131,10 @@ impl Store {
     }
 
     /// Takes the right to write, waiting a while for whoever has it.
-    pub fn lock(&self, wait: Duration) -> Result<Locked<'_>> {
+    pub fn lock(&self, wait: Duration) -> Result<LockedFolder<'_>> {
         make_private_folder(&self.data_dir)?;
         let lock = WriteLock::take(&lock::lock_path(&self.data_dir, &self.roots_key), wait)?;
-        let locked = Locked { store: self, _lock: lock };
+        let locked = LockedFolder { store: self, _lock: lock };
         locked.tidy();
         Ok(locked)
     }
@@ -184,7 +184,7 @@ impl Store {
     }
 }
 
-impl Locked<'_> {
+impl LockedFolder<'_> {
     /// The folder of the index.
     pub fn directory(&self) -> PathBuf {
         self.store.directory()

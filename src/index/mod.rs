@@ -4,24 +4,26 @@
 //! reading, ranking, writing, and the folder in which it all happens. Each names only what is above it in this list:
 
 mod hash_map;
-mod file_summary;
-mod checkpoint;
 mod disk;
 mod errors;
+mod tokenizer;
+mod file_key;
+mod file_summary;
+mod checkpoint;
 mod schema;
 mod store;
-mod tokenizer;
 mod open;
 mod read;
 mod rank;
 mod write;
 mod folder;
 
-pub use checkpoint::{Checkpoint, FileKey, Known, PARSER_VERSION};
-pub use file_summary::Card;
-pub use folder::{Locked, Store, WatchLock};
+pub use checkpoint::{Checkpoint, Known, PARSER_VERSION};
+pub use file_key::FileKey;
+pub use file_summary::FileSummary;
+pub use folder::{IndexFolder, LockedFolder, WatchLock};
 pub(crate) use hash_map::{HashMap64, HashSet64};
-pub use rank::collect::Found;
+pub use rank::collect::RawHit;
 pub use rank::spelling::{Corrections, Meant};
 pub use rank::{Factors, Ranked, Search, Sort};
 pub use read::by_file::{About, Said, Spelling};

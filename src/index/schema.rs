@@ -11,7 +11,7 @@ use tantivy::schema::{
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::document::{Document, Kind, Role, edits_files};
-use crate::index::checkpoint::FileKey;
+use crate::index::file_key::FileKey;
 use crate::index::tokenizer::WORDS;
 use crate::tokenize::ANALYSIS_VERSION;
 
@@ -47,7 +47,7 @@ pub(super) struct Fields {
     /// Documents of equal value are one hit: parts of a message, copies of a line.
     pub(super) group: Field,
     /// Fingerprint of words that may stand more than once in a session.
-    pub(super) twin: Field,
+    pub(super) text_hash: Field,
     /// Of a title: the message that tells whose it is.
     pub(super) leaf: Field,
     /// Role, kind, what it does to files, whether it is an echo, fails or goes on with another, packed; see [`class_of`].
@@ -64,8 +64,8 @@ pub(super) struct Fields {
     pub(super) line: Field,
     /// Of a checkpoint: fingerprint of the file's state.
     pub(super) stat: Field,
-    /// Of a checkpoint: its [`crate::index::Card`], as JSON.
-    pub(super) card: Field,
+    /// Of a checkpoint: its [`crate::index::FileSummary`], as JSON.
+    pub(super) summary: Field,
     pub(super) session: Field,
     /// Fingerprint of the session, to group by.
     pub(super) session_key: Field,
@@ -103,7 +103,7 @@ fn make_schema() -> (Schema, Fields) {
         checkpoint: name_field(&mut builder, "checkpoint"),
         uuid: builder.add_bytes_field("uuid", BytesOptions::default().set_indexed()),
         group: builder.add_u64_field("group", FAST),
-        twin: builder.add_u64_field("twin", FAST),
+        text_hash: builder.add_u64_field("twin", FAST),
         leaf: builder.add_u64_field("leaf", FAST),
         class: builder.add_u64_field("class", FAST),
         message: builder.add_u64_field("message", FAST),
@@ -112,7 +112,7 @@ fn make_schema() -> (Schema, Fields) {
         time: builder.add_i64_field("time", FAST),
         line: builder.add_u64_field("line", FAST),
         stat: builder.add_u64_field("stat", FAST),
-        card: builder.add_text_field("card", TextOptions::default().set_fast("raw")),
+        summary: builder.add_text_field("card", TextOptions::default().set_fast("raw")),
         session: name_field(&mut builder, "session"),
         session_key: builder.add_u64_field("session_key", FAST),
         agent: name_field(&mut builder, "agent"),
@@ -182,10 +182,10 @@ pub(super) fn class_of(document: &Document) -> u64 {
     let role = place(Role::ALL.iter().position(|(one, _)| *one == document.role));
     let kind = place(Kind::ALL.iter().position(|(one, _)| *one == document.kind));
     let flags = [
-        (document.echo, ECHO),
+        (document.is_duplicate, ECHO),
         (document.error, FAILED),
         (document.continued, CONTINUED),
-        (document.twin.is_some(), TWIN),
+        (document.text_hash.is_some(), TWIN),
     ];
     let class = action_bits(document) | (role << 5) | kind;
     flags.into_iter().filter(|(is_set, _)| *is_set).fold(class, |class, (_, flag)| class | flag)
@@ -225,7 +225,7 @@ pub(super) fn action_of(class: u64) -> Action {
 }
 
 /// Whether the words may stand more than once in the session.
-pub(super) fn has_twin(class: u64) -> bool {
+pub(super) fn has_text_hash(class: u64) -> bool {
     class & TWIN != 0
 }
 
@@ -262,7 +262,7 @@ mod tests {
     fn classes_come_back() {
         for (role, _) in Role::ALL {
             for (kind, _) in Kind::ALL {
-                let document = Document { role, kind, echo: true, error: true, ..Document::default() };
+                let document = Document { role, kind, is_duplicate: true, error: true, ..Document::default() };
                 assert_eq!(from_class(class_of(&document)), (role, kind, true));
             }
         }

@@ -6,8 +6,8 @@
 //! Three kinds of rules: formats that give themselves away (`formats`), names that say what is assigned to them
 //! (`assigned`), and how a made-up value is told from a real one (`chance`).
 
-mod assigned;
 mod chance;
+mod assigned;
 mod formats;
 mod leads;
 

@@ -9,14 +9,14 @@ use crate::transcript::{Action, action};
 
 /// What is taken out of a text before it is shown.
 #[derive(Clone, Debug, Default)]
-pub struct Veil {
+pub struct Redaction {
     /// Show secrets.
     pub reveal: bool,
     /// Folders to be shown as `~`: the user's home, and that of the session.
     pub homes: Vec<String>,
 }
 
-impl Veil {
+impl Redaction {
     /// The text without secrets and homes.
     pub fn over<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let text = if self.reveal { Cow::Borrowed(text) } else { redact(text) };
@@ -89,7 +89,7 @@ impl Outcome {
 }
 
 /// Makes a call ready.
-pub(super) fn call(veil: &Veil, call: &Document, result: Option<&Document>, agent: Option<&Agent>) -> Call {
+pub(super) fn call(veil: &Redaction, call: &Document, result: Option<&Document>, agent: Option<&Agent>) -> Call {
     let tool = call.tool.clone().unwrap_or_else(|| "tool".to_string());
     let input = call.input.as_deref().map(|input| veil.over(input).into_owned());
     let doing = match &input {
@@ -115,7 +115,7 @@ pub(super) fn call(veil: &Veil, call: &Document, result: Option<&Document>, agen
 }
 
 /// A path as seen from the folder the session was in.
-fn near(veil: &Veil, path: &str, call: &Document) -> String {
+fn near(veil: &Redaction, path: &str, call: &Document) -> String {
     // The path has lost its home already.
     let folders = [&call.cwd, &call.project].into_iter().flatten().map(|folder| veil.over(folder));
     let inside = folders.filter_map(|folder| path.strip_prefix(&*folder)?.strip_prefix(['/', '\\'])).next();
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn homes_are_shortened_where_they_end() {
-        let veil = Veil { reveal: false, homes: vec!["/home/dana".to_string()] };
+        let veil = Redaction { reveal: false, homes: vec!["/home/dana".to_string()] };
         for (text, short) in [
             ("/home/dana/x.rs", "~/x.rs"),
             ("cd /home/dana && ls", "cd ~ && ls"),

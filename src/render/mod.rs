@@ -8,7 +8,6 @@ pub mod charts;
 pub mod stats_json;
 pub mod terminal;
 pub mod stats_html;
-mod html;
 pub mod export;
 
-pub use message::Veil;
+pub use message::Redaction;

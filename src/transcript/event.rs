@@ -236,22 +236,22 @@ pub struct AgentDescription {
 #[serde(default)]
 pub struct Trace {
     /// Fingerprint of the contents before.
-    #[serde(rename = "b", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
     /// Fingerprint of what was written or read.
-    #[serde(rename = "a", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub contents: Option<u64>,
     /// Of what was read: the first line, how many lines, and how many the file has (0: unknown).
-    #[serde(rename = "l", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<[u64; 3]>,
     /// Lines added and removed.
-    #[serde(rename = "d", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<[u64; 2]>,
     /// Whether the file was made by it.
-    #[serde(rename = "c", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub created: bool,
     /// Whether the user changed what the tool was about to write.
-    #[serde(rename = "m", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub modified: bool,
 }
 

@@ -5,8 +5,8 @@
 pub mod discover;
 pub mod lines;
 pub(crate) mod json;
-mod lenient;
 mod ignored_keys;
+mod lenient;
 mod event;
 mod block;
 mod json_shape;

@@ -15,14 +15,14 @@ use crate::update::subagents::Agents;
 const COMMIT_EVERY: u64 = 512 << 20;
 
 /// Many units may be open at once, or one commit be made.
-pub(super) struct Gate<'a> {
+pub(super) struct CommitGate<'a> {
     writer: RwLock<Writer>,
     /// Whether the index was empty at the start, so that there is nothing to be replaced.
     pub(super) fresh: bool,
     /// Subagents that have a transcript of their own.
     pub(super) agents: Agents<'a>,
     /// Transcripts that are to be read again, as those of their subagents no longer have what they had.
-    bereft: Mutex<HashMap<FileKey, Checkpoint>>,
+    reread_queue: Mutex<HashMap<FileKey, Checkpoint>>,
     /// Sessions the user wants nothing of.
     pub(super) forgotten: &'a HashSet<String>,
     /// Bytes read in all.
@@ -34,15 +34,15 @@ pub(super) struct Gate<'a> {
 }
 
 /// An open unit.
-pub(super) struct Unit<'a>(RwLockReadGuard<'a, Writer>);
+pub(super) struct OpenBatch<'a>(RwLockReadGuard<'a, Writer>);
 
-impl Unit<'_> {
+impl OpenBatch<'_> {
     pub(super) fn writer(&self) -> &Writer {
         &self.0
     }
 }
 
-impl<'a> Gate<'a> {
+impl<'a> CommitGate<'a> {
     pub(super) fn new(writer: Writer, scan: &'a Scan, plan: &'a Plan, fresh: bool) -> Self {
         let writer = RwLock::new(writer);
         let forgotten = &plan.forgotten;
@@ -50,7 +50,7 @@ impl<'a> Gate<'a> {
             writer,
             fresh,
             agents: Agents::new(scan),
-            bereft: Mutex::default(),
+            reread_queue: Mutex::default(),
             forgotten,
             read: AtomicU64::new(0),
             uncommitted: AtomicU64::new(0),
@@ -67,21 +67,21 @@ impl<'a> Gate<'a> {
     }
 
     /// Notes that a transcript is to be read again.
-    pub(super) fn bereave(&self, parent: Checkpoint) {
-        self.bereft.lock().unwrap_or_else(PoisonError::into_inner).insert(parent.key(), parent);
+    pub(super) fn queue_reread(&self, parent: Checkpoint) {
+        self.reread_queue.lock().unwrap_or_else(PoisonError::into_inner).insert(parent.key(), parent);
     }
 
     /// The transcripts that are to be read again.
     pub(super) fn read_again(&self, scan: &Scan) -> Vec<Work> {
-        let mut bereft = self.bereft.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_one = |source: &&Source| bereft.contains_key(&FileKey::of(&source.path));
+        let mut reread_queue = self.reread_queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_one = |source: &&Source| reread_queue.contains_key(&FileKey::of(&source.path));
         let sources: Vec<&Source> =
-            if bereft.is_empty() { Vec::new() } else { scan.sources.iter().filter(is_one).collect() };
-        sources.into_iter().map(|source| Work::new(source, bereft.remove(&FileKey::of(&source.path)))).collect()
+            if reread_queue.is_empty() { Vec::new() } else { scan.sources.iter().filter(is_one).collect() };
+        sources.into_iter().map(|source| Work::new(source, reread_queue.remove(&FileKey::of(&source.path)))).collect()
     }
 
-    pub(super) fn enter(&self) -> Unit<'_> {
-        Unit(self.writer.read().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn enter(&self) -> OpenBatch<'_> {
+        OpenBatch(self.writer.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Notes that a unit of so many bytes has ended, and commits when enough has been read.

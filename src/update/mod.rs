@@ -18,10 +18,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Problem, Result};
-use crate::index::{Locked, Reader, RunSize, Store, Writer};
+use crate::index::{IndexFolder, LockedFolder, Reader, RunSize, Writer};
 use crate::transcript::discover::{Root, Scan, SourceKind, discover, discover_around};
 use crate::transcript::lines::Transcript;
-use commit_gate::Gate;
+use commit_gate::CommitGate;
 use plan::{Plan, Work};
 pub use report::{Report, Unwatched, Watch};
 
@@ -44,7 +44,7 @@ pub struct UpdateOptions {
 }
 
 /// Brings the index up to date.
-pub fn update(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dyn Watch) -> Result<Report> {
+pub fn update(store: &IndexFolder, roots: &[Root], options: &UpdateOptions, watch: &dyn Watch) -> Result<Report> {
     if !options.rebuild
         && !options.only.is_empty()
         && let Some(report) = update_named(store, roots, options, watch)?
@@ -84,14 +84,14 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// What is to be done, if there is an index.
-    fn plan(self, store: &Store) -> Result<Option<Plan>> {
+    fn plan(self, store: &IndexFolder) -> Result<Option<Plan>> {
         let Some(reader) = store.read()? else { return Ok(None) };
         let plan = Plan::since(&reader, self.scan, self.roots, self.options.confirm)?;
         Ok(Some(Plan { litter: reader.has_leftovers(), ..plan }))
     }
 
     /// Does what is planned, or makes a new index where the one that is there is of no use.
-    fn carry_out(self, locked: &Locked<'_>, planned: Result<Option<Plan>>) -> Result<Report> {
+    fn carry_out(self, locked: &LockedFolder<'_>, planned: Result<Option<Plan>>) -> Result<Report> {
         if self.options.rebuild {
             return self.rebuild(locked, "asked for");
         }
@@ -113,7 +113,7 @@ impl Run<'_> {
     }
 
     /// Reads what is planned into the index that is there, or into the first one.
-    fn add(self, locked: &Locked<'_>, plan: &Plan, fresh: bool) -> Result<Report> {
+    fn add(self, locked: &LockedFolder<'_>, plan: &Plan, fresh: bool) -> Result<Report> {
         let mut report = Report::of_scan(self.scan, plan);
         if plan.is_empty() && !fresh && !plan.suspect {
             return Ok(report);
@@ -137,7 +137,7 @@ impl Run<'_> {
     }
 
     /// Reads everything into a new index beside the old one, takes over what only the old one has, and swaps them.
-    fn rebuild(self, locked: &Locked<'_>, why: &str) -> Result<Report> {
+    fn rebuild(self, locked: &LockedFolder<'_>, why: &str) -> Result<Report> {
         let Self { scan, roots, options, watch } = self;
         let (old, lost) = locked.predecessors();
         let plan = Plan::from_scratch(scan, &carry_over::forgotten_sessions(&old));
@@ -160,14 +160,15 @@ impl Run<'_> {
     /// Reads all planned files.
     fn read_all(self, writer: Writer, plan: &Plan, fresh: bool, report: &mut Report) -> Result<Writer> {
         self.watch.planned(plan.work.len(), plan.bytes());
-        let gate = Gate::new(writer, self.scan, plan, fresh);
+        let gate = CommitGate::new(writer, self.scan, plan, fresh);
         // What has become of a subagent's transcript may concern those of its parents. At first there is nothing to become.
         let (first, then): (Vec<&Work>, Vec<&Work>) =
             plan.work.iter().partition(|work| fresh || work.source.kind == SourceKind::Agent);
         self.read_some(&first, &gate, report)?;
-        let bereft = gate.read_again(self.scan);
-        let then = then.into_iter().filter(|work| !bereft.iter().any(|again| again.source.path == work.source.path));
-        self.read_some(&then.chain(&bereft).collect::<Vec<_>>(), &gate, report)?;
+        let reread_queue = gate.read_again(self.scan);
+        let then =
+            then.into_iter().filter(|work| !reread_queue.iter().any(|again| again.source.path == work.source.path));
+        self.read_some(&then.chain(&reread_queue).collect::<Vec<_>>(), &gate, report)?;
         report.interrupted |= self.watch.stopped();
         let (writer, bytes) = gate.close();
         report.bytes = bytes;
@@ -175,7 +176,7 @@ impl Run<'_> {
     }
 
     /// Reads files in parallel, in their order.
-    fn read_some(self, files: &[&Work], gate: &Gate<'_>, report: &mut Report) -> Result<()> {
+    fn read_some(self, files: &[&Work], gate: &CommitGate<'_>, report: &mut Report) -> Result<()> {
         let next = AtomicUsize::new(0);
         let outcomes = Mutex::new(Vec::new());
         let work = || -> Result<()> {
@@ -212,7 +213,12 @@ fn rayon_pool(threads: usize) -> Result<rayon::ThreadPool> {
 
 /// Reads what is new in the named files. None if that is not enough: one of them is new, moved or gone, or the index
 /// itself needs attention. Whatever was named then is part of a look at everything.
-fn update_named(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &dyn Watch) -> Result<Option<Report>> {
+fn update_named(
+    store: &IndexFolder,
+    roots: &[Root],
+    options: &UpdateOptions,
+    watch: &dyn Watch,
+) -> Result<Option<Report>> {
     let Some(scan) = discover_around(roots, &options.only) else { return Ok(None) };
     let planned = || match store.read() {
         Ok(Some(reader)) => Plan::for_named(&reader, &scan, &options.only),
@@ -236,7 +242,7 @@ fn update_named(store: &Store, roots: &[Root], options: &UpdateOptions, watch: &
 }
 
 /// Gives back the room that a run has taken which did not come to its end.
-fn tidied(locked: &Locked<'_>, done: Result<Report>) -> Result<Report> {
+fn tidied(locked: &LockedFolder<'_>, done: Result<Report>) -> Result<Report> {
     if done.as_ref().map_or(true, |report| report.interrupted) {
         locked.tidy();
     }
@@ -244,7 +250,7 @@ fn tidied(locked: &Locked<'_>, done: Result<Report>) -> Result<Report> {
 }
 
 /// Says how much room the work needs, when there was too little.
-fn with_need(error: Error, plan: &Plan, locked: &Locked<'_>) -> Error {
+fn with_need(error: Error, plan: &Plan, locked: &LockedFolder<'_>) -> Error {
     let full = [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded];
     if !error.io_kind().is_some_and(|kind| full.contains(&kind)) {
         return error;

@@ -77,7 +77,7 @@ impl Plan {
         plan.find_families(reader)?;
         let mut vanished = vanished(reader, &known, scan)?;
         let left = plan.find_moved(&mut vanished);
-        plan.settle(vanished, &known, scan, roots, confirm);
+        plan.pick_copy(vanished, &known, scan, roots, confirm);
         plan.read_parents_of_gone(&left, reader, scan)?;
         Ok(plan.ordered())
     }
@@ -160,12 +160,12 @@ impl Plan {
         if agents.is_empty() {
             return Ok(());
         }
-        let mut bereft = BTreeMap::new();
+        let mut reread_queue = BTreeMap::new();
         for (file, agent) in agents {
-            bereft.extend(parents_of(file, agent, reader)?.into_iter().map(|parent| (parent.path(), parent)));
+            reread_queue.extend(parents_of(file, agent, reader)?.into_iter().map(|parent| (parent.path(), parent)));
         }
-        for source in scan.sources.iter().filter(|_| !bereft.is_empty()) {
-            let Some(parent) = bereft.get(&source.path) else { continue };
+        for source in scan.sources.iter().filter(|_| !reread_queue.is_empty()) {
+            let Some(parent) = reread_queue.get(&source.path) else { continue };
             let planned = self.work.len();
             self.work.retain(|work| work.source.path != source.path);
             self.unchanged -= usize::from(self.work.len() == planned);
@@ -194,7 +194,7 @@ impl Plan {
     }
 
     /// Decides which vanished files are gone. Where we could not look, or where suspiciously much is missing, none is.
-    fn settle(&mut self, vanished: Vec<Checkpoint>, known: &Known, scan: &Scan, roots: &[Root], confirm: bool) {
+    fn pick_copy(&mut self, vanished: Vec<Checkpoint>, known: &Known, scan: &Scan, roots: &[Root], confirm: bool) {
         let (unseen, gone): (Vec<_>, Vec<_>) =
             vanished.into_iter().partition(|before| scan.is_blind_to(&before.path()));
         for root in roots.iter().filter(|root| !root.required) {

@@ -10,7 +10,7 @@ use crate::index::{Checkpoint, FileKey};
 use crate::transcript::discover::{Source, SourceKind, Stat};
 use crate::transcript::lines::{Ends, Line, Transcript, read_small};
 use crate::transcript::{self, AgentDescription, Reading};
-use crate::update::commit_gate::{Gate, Unit};
+use crate::update::commit_gate::{CommitGate, OpenBatch};
 use crate::update::plan::Work;
 use crate::update::report::{FileOutcome, How, Watch};
 
@@ -24,7 +24,7 @@ const EARLY: u64 = 256 << 10;
 const META_CAP: u64 = 64 << 10;
 
 /// Reads one file. A file that cannot be read is a problem, not an error; only the index itself can fail.
-pub(super) fn read_file(work: &Work, gate: &Gate<'_>, watch: &dyn Watch) -> Result<FileOutcome> {
+pub(super) fn read_file(work: &Work, gate: &CommitGate<'_>, watch: &dyn Watch) -> Result<FileOutcome> {
     let mut transcript = match Transcript::open(&work.source.path) {
         Ok(transcript) => transcript,
         Err(error) => return Ok(FileOutcome::failed(work, &error)),
@@ -84,7 +84,7 @@ impl Start {
 /// A file while it is read.
 struct FileReading<'a> {
     work: &'a Work,
-    gate: &'a Gate<'a>,
+    gate: &'a CommitGate<'a>,
     watch: &'a dyn Watch,
     key: FileKey,
     how: How,
@@ -96,7 +96,7 @@ struct FileReading<'a> {
     /// Whether the index holds a checkpoint of this file already.
     replaces: bool,
     /// Documents of this unit are in the index without a checkpoint until the unit ends.
-    unit: Option<Unit<'a>>,
+    unit: Option<OpenBatch<'a>>,
     unit_start: u64,
     outcome: FileOutcome,
 }
@@ -106,7 +106,7 @@ impl<'a> FileReading<'a> {
         work: &'a Work,
         transcript: &Transcript,
         start: Start,
-        gate: &'a Gate<'a>,
+        gate: &'a CommitGate<'a>,
         watch: &'a dyn Watch,
     ) -> Result<Self> {
         let Start { how, mut checkpoint, ends } = start;
@@ -138,7 +138,7 @@ impl<'a> FileReading<'a> {
 
     /// Takes out of the index what this reading replaces.
     fn clear_old(&mut self) -> Result<()> {
-        let Some(writer) = self.unit.as_ref().map(Unit::writer) else { return Ok(()) };
+        let Some(writer) = self.unit.as_ref().map(OpenBatch::writer) else { return Ok(()) };
         if self.gate.fresh {
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl<'a> FileReading<'a> {
                 let title = parent.title();
                 let parent = parent.clone().outdated();
                 writer.checkpoint(&parent, title, true)?;
-                self.gate.bereave(parent);
+                self.gate.queue_reread(parent);
             }
         }
         Ok(())
@@ -392,7 +392,7 @@ impl<'a> FileReading<'a> {
 
 /// The session of which the user wants nothing that a file belongs to. Of a subagent's file in the folder of its project, only
 /// its lines tell.
-fn forgotten_session(work: &Work, gate: &Gate<'_>, transcript: &mut Transcript) -> Option<String> {
+fn forgotten_session(work: &Work, gate: &CommitGate<'_>, transcript: &mut Transcript) -> Option<String> {
     let source = &work.source;
     if gate.forgotten.is_empty() || source.kind != SourceKind::Agent || !source.session.is_empty() {
         return None;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use unspool::document::{Builder, Document, FileState, Place};
-use unspool::index::{FileKey, RunSize, Store, Writer};
+use unspool::index::{FileKey, IndexFolder, RunSize, Writer};
 use unspool::transcript;
 use unspool::transcript::discover::{Root, Source, SourceKind, discover};
 use unspool::transcript::lines::Transcript;
@@ -44,7 +44,7 @@ fn tantivy(roots: &[Root], dir: &Path) -> Result<()> {
         .collect::<Result<_>>()?;
     let count: usize = made.iter().map(|(_, documents)| documents.len()).sum();
     let made: Vec<Waiting> = made.into_iter().map(|one| std::sync::Mutex::new(Some(one))).collect();
-    let store = Store::new(dir, roots);
+    let store = IndexFolder::new(dir, roots);
     let (start, cpu) = (Instant::now(), cpu_seconds());
     let writer = store.lock(Duration::from_secs(5))?.write(RunSize::Large)?;
     feed(&writer, &made)?;

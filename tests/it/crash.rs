@@ -370,7 +370,7 @@ fn c10_panic_while_a_line_is_taken_apart() {
         let reader = scene.world.store(&scene.world.data_dir()).read().expect("readable").expect("there");
         let failed = reader.documents_of_kind(unspool::document::Kind::Bad).expect("documents");
         let ours = |note: &Option<String>| note.as_ref().is_some_and(|note| note.contains("unspool failed"));
-        let failed = failed.iter().filter(|(_, document)| ours(&document.note)).count();
+        let failed = failed.iter().filter(|(_, document)| ours(&document.problem)).count();
         assert_eq!(failed, 1, "line {number}");
         assert_eq!(reader.checkpoints().expect("checkpoints").len(), 3);
     }

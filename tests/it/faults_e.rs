@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use unspool::document::Builder;
-use unspool::index::{Checkpoint, RunSize, Store, Writer};
+use unspool::index::{Checkpoint, IndexFolder, RunSize, Writer};
 use unspool::transcript::discover::Root;
 
 use crate::util::{Env, session, user_line};
@@ -655,7 +655,7 @@ fn repairs(name: &str, damage: impl Fn(&[u8]) -> Option<Vec<u8>>) {
 fn change(env: &Env, mut each: impl FnMut(&Writer, &Checkpoint)) {
     let home = env.path().join("home");
     let roots = [".claude", ".config/claude"].map(|name| Root { path: home.join(name), required: false });
-    let store = Store::new(&env.index_dir(), &roots);
+    let store = IndexFolder::new(&env.index_dir(), &roots);
     let checkpoints = store.read().expect("read").expect("an index").checkpoints().expect("checkpoints");
     assert_eq!(checkpoints.len(), NAMES.len());
     let locked = store.lock(Duration::from_secs(5)).expect("locked");

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use unspool::archive::history::{self, Here, Moment, Request, Writer};
-use unspool::index::{Reader, Store};
+use unspool::index::{IndexFolder, Reader};
 use unspool::transcript::discover::Root;
 
 use crate::util::{Env, session, uuid};
@@ -545,7 +545,7 @@ impl World {
             .iter()
             .map(|name| Root { path: self.env.path().join("home").join(name), required: false })
             .collect();
-        Store::new(&self.env.index_dir(), &roots).read().expect("readable").expect("an index")
+        IndexFolder::new(&self.env.index_dir(), &roots).read().expect("readable").expect("an index")
     }
 
     /// Compares every state with what is recovered, and every line with whom it is blamed on.

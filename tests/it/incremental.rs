@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
 use unspool::document::{Document, FileState};
-use unspool::index::Store;
+use unspool::index::IndexFolder;
 use unspool::transcript::discover::Root;
 use unspool::update::{Unwatched, UpdateOptions, update};
 
@@ -98,7 +98,7 @@ impl World {
     }
 
     fn index_only(&self, name: &str, only: Vec<PathBuf>) {
-        let store = Store::new(&self.dir.path().join(name), &self.roots());
+        let store = IndexFolder::new(&self.dir.path().join(name), &self.roots());
         let wait = Duration::from_secs(10);
         let options = UpdateOptions { now: 1, confirm: true, wait, only, ..UpdateOptions::default() };
         update(&store, &self.roots(), &options, &Unwatched).expect("indexed");
@@ -106,7 +106,7 @@ impl World {
 
     /// All that an index holds of files that are there.
     fn held(&self, name: &str) -> BTreeMap<PathBuf, Held> {
-        let store = Store::new(&self.dir.path().join(name), &self.roots());
+        let store = IndexFolder::new(&self.dir.path().join(name), &self.roots());
         let reader = store.read().expect("readable").expect("there");
         let files = reader.checkpoints().expect("checkpoints").into_iter().filter(|file| file.gone_since.is_none());
         let held = files.map(|file| {

@@ -14,7 +14,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde_json::Value;
 use unspool::archive::upkeep::verify;
 use unspool::document::Kind;
-use unspool::index::{Checkpoint, Reader, Store};
+use unspool::index::{Checkpoint, IndexFolder, Reader};
 use unspool::transcript::discover::Root;
 use unspool::update::{Unwatched, UpdateOptions, update};
 
@@ -163,8 +163,8 @@ impl World {
         vec![Root { path: self.root(), required: true }]
     }
 
-    pub(crate) fn store(&self, data_dir: &Path) -> Store {
-        Store::new(data_dir, &self.roots())
+    pub(crate) fn store(&self, data_dir: &Path) -> IndexFolder {
+        IndexFolder::new(data_dir, &self.roots())
     }
 
     /// A number that was not used before.
@@ -226,7 +226,7 @@ impl World {
     pub(crate) fn index(&self) -> Result<(), Wrong> {
         self.remember();
         self.index_into(&self.data_dir())?;
-        self.settle();
+        self.pick_copy();
         Ok(())
     }
 
@@ -283,7 +283,7 @@ impl World {
     }
 
     /// A run has come to its end: of the files that are there, only what they hold now counts.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn pick_copy(&self) {
         let mut seen = self.seen.borrow_mut();
         for (path, bytes) in self.files() {
             seen.insert(path, vec![bytes]);

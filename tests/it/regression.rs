@@ -718,7 +718,7 @@ fn what_was_seen_of_a_subagent_is_shown() {
 fn an_index_that_is_replaced_meanwhile_is_not_damaged() {
     use unspool::error::{Error, ErrorKind};
     let dir = tempfile::tempdir().expect("temporary folder");
-    let store = unspool::index::Store::new(dir.path(), &[]);
+    let store = unspool::index::IndexFolder::new(dir.path(), &[]);
     std::fs::create_dir_all(store.directory()).expect("made");
     let replaced = std::cell::Cell::new(0);
     let read = |times: u32| {

@@ -112,7 +112,7 @@ impl<'r> Conversation<'r> {
         };
         // The same session may stand in two folders; the file that speaks for it elsewhere is shown here too.
         let all = (0..files.len()).filter(|at| wanted(&files[*at]));
-        let main = all.min_by_key(|at| files[*at].card().rank()).map(|at| files.remove(at));
+        let main = all.min_by_key(|at| files[*at].summary().rank()).map(|at| files.remove(at));
         if let Some(agent) = &target.agent
             && !Self::has(reader, main.as_ref(), target.uuid.as_deref())?
             && let Some(seen) = Self::seen(reader, &files, agent)?
@@ -122,7 +122,7 @@ impl<'r> Conversation<'r> {
         files.retain(|file| file.source_kind() == SourceKind::Agent && !file.forgotten);
         let mut steps = main.as_ref().map(|file| reader.outline(file.key())).transpose()?.unwrap_or_default();
         // Where a transcript says nothing, its subagents or the prompt history may.
-        let main = main.filter(|file| !(file.card().is_silent() && (steps.is_empty() || !files.is_empty())));
+        let main = main.filter(|file| !(file.summary().is_silent() && (steps.is_empty() || !files.is_empty())));
         if main.is_none() {
             steps = reader.history_of(&target.session)?;
         }
@@ -173,7 +173,7 @@ impl<'r> Conversation<'r> {
     /// The pieces, from a line on or from the beginning.
     pub fn pieces(&self, around: Option<u64>, scope: Scope) -> Pieces<'r> {
         let said: HashSet<u64> =
-            self.steps.iter().filter(|step| step.kind == Kind::Prompt).map(|step| step.twin).collect();
+            self.steps.iter().filter(|step| step.kind == Kind::Prompt).map(|step| step.text_hash).collect();
         // In a subagent's own file nobody else speaks.
         let is_agents = self.file.as_ref().is_some_and(|file| file.source_kind() == SourceKind::Agent);
         let inner = scope.inner || is_agents || self.is_seen;
@@ -307,7 +307,7 @@ impl Pieces<'_> {
             Some(Ahead::Document(result)) => Some(*result),
             _ => None,
         };
-        let agent = document.twin.and_then(|prompt| self.agents.get_mut(&prompt)).and_then(Vec::pop);
+        let agent = document.text_hash.and_then(|prompt| self.agents.get_mut(&prompt)).and_then(Vec::pop);
         Piece::Call { call: document, result, agent }
     }
 }

@@ -44,7 +44,7 @@ impl Plan {
     fn is_shown(&self, step: &Step) -> bool {
         match step.kind {
             Kind::Title | Kind::Snapshot => false,
-            Kind::Queued => !self.said.contains(&step.twin),
+            Kind::Queued => !self.said.contains(&step.text_hash),
             Kind::Attachment | Kind::Unknown => self.scope.meta,
             _ => true,
         }

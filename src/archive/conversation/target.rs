@@ -41,7 +41,7 @@ pub fn resolve(reader: &Reader, id: &str) -> Result<Target> {
     // Of the copies of a message the earliest counts, and a session's own before a subagent's; then the first by its place.
     let mut copies = Vec::new();
     for (file, document) in reader.messages_like(id)? {
-        let path = reader.card(file)?.map(|card| card.path());
+        let path = reader.summary(file)?.map(|summary| summary.path());
         let time = document.timestamp.unwrap_or(i64::MAX);
         copies.push(((document.uuid.clone(), document.agent.is_some(), time, path, document.offset), document));
     }

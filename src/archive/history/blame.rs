@@ -87,9 +87,9 @@ pub fn blame(reader: &Reader, request: &Request, contents: &str) -> Result<Optio
         let writer = match line.by {
             By::Step(step) => match (places[step], &replayed.timeline.origins[step]) {
                 (Some(at), _) => Writer::Action(at),
-                (None, Origin::Deal(deal)) => {
+                (None, Origin::ToolCall(tool_call)) => {
                     places[step] = Some(blame.actions.len());
-                    blame.actions.push(view.action(&deal.0, &deal.1)?);
+                    blame.actions.push(view.action(&tool_call.0, &tool_call.1)?);
                     Writer::Action(blame.actions.len() - 1)
                 }
                 (None, Origin::Backup { .. }) => Writer::Before,
@@ -120,12 +120,12 @@ pub fn why(reader: &Reader, request: &Request, contents: &str, number: usize) ->
     };
     let By::Step(step) = line.by else { return Ok(Some(story)) };
     story.action = action_of(&mut view, &replayed, step)?;
-    if let Origin::Deal(deal) = &replayed.timeline.origins[step] {
-        story.cwd = deal.0.call.cwd.as_ref().or(deal.0.call.project.as_ref()).map(Untrusted::new);
-        let near = reader.near(deal.0.key, deal.0.call.line, NEAR)?;
+    if let Origin::ToolCall(tool_call) = &replayed.timeline.origins[step] {
+        story.cwd = tool_call.0.call.cwd.as_ref().or(tool_call.0.call.project.as_ref()).map(Untrusted::new);
+        let near = reader.near(tool_call.0.key, tool_call.0.call.line, NEAR)?;
         let spoken = |kind| matches!(kind, Kind::Text | Kind::Thinking);
-        let before = near.iter().rfind(|document| spoken(document.kind) && document.line <= deal.0.call.line);
-        let after = near.iter().find(|document| spoken(document.kind) && document.line > deal.0.call.line);
+        let before = near.iter().rfind(|document| spoken(document.kind) && document.line <= tool_call.0.call.line);
+        let after = near.iter().find(|document| spoken(document.kind) && document.line > tool_call.0.call.line);
         story.said = before.into_iter().chain(after).map(|document| view.shown(&document.text)).collect();
     }
     let (mut step, mut line) = (step, line.clone());
@@ -149,7 +149,7 @@ pub fn why(reader: &Reader, request: &Request, contents: &str, number: usize) ->
 
 fn action_of(view: &mut View<'_>, replayed: &Replayed, step: usize) -> Result<Option<Action>> {
     match &replayed.timeline.origins[step] {
-        Origin::Deal(deal) => view.action(&deal.0, &deal.1).map(Some),
+        Origin::ToolCall(tool_call) => view.action(&tool_call.0, &tool_call.1).map(Some),
         Origin::Backup { .. } => Ok(None),
     }
 }

@@ -2,9 +2,9 @@
 
 use similar::TextDiff;
 
-use crate::archive::history::timeline::Gather;
-use crate::archive::history::tool_calls::{Deal, Share};
-use crate::document::Deed;
+use crate::archive::history::timeline::StepCollector;
+use crate::archive::history::tool_calls::{FileTouch, ToolCall};
+use crate::document::FileEffect;
 use crate::error::Result;
 use crate::transcript::{Call, Hunk};
 
@@ -12,16 +12,16 @@ use crate::transcript::{Call, Hunk};
 const CONTEXT: usize = 3;
 
 /// The change an action made: as it was recorded, else from what was asked for.
-pub(super) fn change(gather: &mut Gather<'_>, deal: &Deal, share: &Share) -> Result<Vec<Hunk>> {
-    let asked = match (&deal.asked, &share.deed) {
-        (_, Some(Deed::Write(Some(text)) | Deed::Append(Some(text)))) => hunks("", text),
+pub(super) fn change(gather: &mut StepCollector<'_>, tool_call: &ToolCall, touch: &FileTouch) -> Result<Vec<Hunk>> {
+    let asked = match (&tool_call.asked, &touch.effect) {
+        (_, Some(FileEffect::Write(Some(text)) | FileEffect::Append(Some(text)))) => hunks("", text),
         (Call::Write(text), _) => hunks("", text),
         (Call::Edits(edits), _) => edits.iter().flat_map(|edit| hunks(&edit.old, &edit.new)).collect(),
         _ => Vec::new(),
     };
-    let recorded = match &deal.result {
+    let recorded = match &tool_call.result {
         Some((key, result))
-            if share.deed.is_none() && result.trace.as_ref().is_some_and(|trace| trace.counts.is_some()) =>
+            if touch.effect.is_none() && result.trace.as_ref().is_some_and(|trace| trace.counts.is_some()) =>
         {
             gather.record(*key, result)?.map(|record| record.patch).unwrap_or_default()
         }

@@ -14,7 +14,7 @@ mod blame;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::archive::search::{Lookup, SessionInfo};
-use crate::document::{Deed, Document, Kind, normal_path};
+use crate::document::{Document, FileEffect, Kind, normal_path};
 use crate::error::Result;
 use crate::index::{FileKey, Reader, Said};
 use crate::query::Filter;
@@ -27,8 +27,8 @@ pub use blame::{Blame, Story, Writer, blame, why};
 pub use path::Here;
 use path::{Wanted, identity, readings};
 pub use recover::{Moment, Recovered, Uncertain, VersionInfo, recover, versions};
-use timeline::Gather;
-use tool_calls::{Deal, Share};
+use timeline::StepCollector;
+use tool_calls::{FileTouch, ToolCall};
 
 /// What is asked about a file.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +60,7 @@ pub struct Scope {
 
 /// What was done with a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum What {
+pub enum FileAction {
     /// It was made.
     Create,
     /// Some of it was changed.
@@ -77,7 +77,7 @@ pub enum What {
     Mention,
 }
 
-impl What {
+impl FileAction {
     /// The word users know it by.
     pub fn name(self) -> &'static str {
         match self {
@@ -93,10 +93,10 @@ impl What {
 }
 
 impl Scope {
-    fn admits(self, what: What) -> bool {
+    fn admits(self, what: FileAction) -> bool {
         match what {
-            What::Read => self.reads,
-            What::Mention => self.mentions,
+            FileAction::Read => self.reads,
+            FileAction::Mention => self.mentions,
             _ => true,
         }
     }
@@ -129,7 +129,7 @@ pub struct Action {
     /// The file it was renamed to or from, or copied from.
     pub other: Option<Untrusted>,
     /// What was done.
-    pub what: What,
+    pub what: FileAction,
     /// With which tool.
     pub tool: Option<Untrusted>,
     /// When it took effect, in milliseconds since 1970.
@@ -164,10 +164,10 @@ pub fn file(reader: &Reader, request: &Request) -> Result<Vec<FileActions>> {
 fn files_meant(reader: &Reader, request: &Request) -> Result<Vec<String>> {
     let scope = Scope { reads: true, ..Scope::default() };
     for wanted in readings(&request.path, &request.here) {
-        let (deals, shares) = tool_calls::find(reader, &wanted, scope, None)?;
-        let happened = shares.iter().filter(|share| deals[share.deal].happened() == Some(true));
+        let (tool_calls, touches) = tool_calls::find(reader, &wanted, scope, None)?;
+        let happened = touches.iter().filter(|touch| tool_calls[touch.tool_call].happened() == Some(true));
         let mut files: BTreeMap<String, String> =
-            happened.map(|share| (identity(&share.path), share.path.clone())).collect();
+            happened.map(|touch| (identity(&touch.path), touch.path.clone())).collect();
         if files.values().any(|path| wanted.names(path)) {
             files.retain(|_, path| wanted.names(path));
         }
@@ -209,28 +209,29 @@ impl<'r> View<'r> {
     }
 
     fn list(&mut self, wanted: &Wanted, request: &Request) -> Result<Vec<FileActions>> {
-        let (mut deals, mut shares) = tool_calls::find(self.reader, wanted, request.scope, Some(&request.filter))?;
+        let (mut tool_calls, mut touches) =
+            tool_calls::find(self.reader, wanted, request.scope, Some(&request.filter))?;
         if request.scope.mentions {
-            let (more, mentions) = mentions(self.reader, wanted, &request.filter, &deals, &shares)?;
-            deals.extend(more);
-            shares.extend(mentions);
+            let (more, mentions) = mentions(self.reader, wanted, &request.filter, &tool_calls, &touches)?;
+            tool_calls.extend(more);
+            touches.extend(mentions);
         }
-        shares.retain(|share| deals[share.deal].happened().unwrap_or(request.scope.unconfirmed));
-        let mut files: BTreeMap<String, (String, Vec<Share>)> = BTreeMap::new();
-        for share in shares {
-            files.entry(identity(&share.path)).or_insert_with(|| (share.path.clone(), Vec::new())).1.push(share);
+        touches.retain(|touch| tool_calls[touch.tool_call].happened().unwrap_or(request.scope.unconfirmed));
+        let mut files: BTreeMap<String, (String, Vec<FileTouch>)> = BTreeMap::new();
+        for touch in touches {
+            files.entry(identity(&touch.path)).or_insert_with(|| (touch.path.clone(), Vec::new())).1.push(touch);
         }
         let mut listed = Vec::with_capacity(files.len());
-        let mut gather = Gather::new(self.reader);
-        for (path, mut shares) in files.into_values() {
-            shares.sort_by_key(|share| (deals[share.deal].time(), deals[share.deal].call.line));
-            note_creations(&mut shares);
-            let mut actions = Vec::with_capacity(shares.len());
-            for share in shares.iter().rev() {
-                let deal = &deals[share.deal];
-                let mut action = self.action(deal, share)?;
+        let mut gather = StepCollector::new(self.reader);
+        for (path, mut touches) in files.into_values() {
+            touches.sort_by_key(|touch| (tool_calls[touch.tool_call].time(), tool_calls[touch.tool_call].call.line));
+            note_creations(&mut touches);
+            let mut actions = Vec::with_capacity(touches.len());
+            for touch in touches.iter().rev() {
+                let tool_call = &tool_calls[touch.tool_call];
+                let mut action = self.action(tool_call, touch)?;
                 if request.diff {
-                    action.change = self.shown_change(changes::change(&mut gather, deal, share)?);
+                    action.change = self.shown_change(changes::change(&mut gather, tool_call, touch)?);
                 }
                 actions.push(action);
             }
@@ -240,50 +241,50 @@ impl<'r> View<'r> {
         Ok(listed)
     }
 
-    fn action(&mut self, deal: &Deal, share: &Share) -> Result<Action> {
-        let call = &deal.call;
+    fn action(&mut self, tool_call: &ToolCall, touch: &FileTouch) -> Result<Action> {
+        let call = &tool_call.call;
         let agent_title = match &call.agent {
-            Some(_) => self.known.file(deal.key)?.and_then(|file| file.description),
+            Some(_) => self.known.file(tool_call.key)?.and_then(|file| file.description),
             None => None,
         };
-        let (added, removed) = counts(deal, share);
-        let prompt = if is_prompt(call.kind) { Some(call.text.clone()) } else { self.prompt(deal)? };
+        let (added, removed) = counts(tool_call, touch);
+        let prompt = if is_prompt(call.kind) { Some(call.text.clone()) } else { self.prompt(tool_call)? };
         Ok(Action {
             session: self.known.session(call)?,
-            also_in: deal.also_in.iter().map(Untrusted::new).collect(),
+            also_in: tool_call.also_in.iter().map(Untrusted::new).collect(),
             agent: call.agent.as_ref().map(Untrusted::new),
             agent_title: agent_title.map(Untrusted::new),
             uuid: call.uuid.as_ref().map(Untrusted::new),
-            path: share.path.as_str().into(),
-            other: share.other.as_ref().map(Untrusted::new),
-            what: share.what,
+            path: touch.path.as_str().into(),
+            other: touch.other.as_ref().map(Untrusted::new),
+            what: touch.what,
             tool: call.tool.as_ref().map(Untrusted::new),
-            time: deal.time(),
+            time: tool_call.time(),
             added,
             removed,
             prompt: prompt.map(|prompt| self.shown(prompt.trim())),
             change: Vec::new(),
-            inferred: share.inferred,
-            unconfirmed: deal.happened().is_none(),
+            inferred: touch.inferred,
+            unconfirmed: tool_call.happened().is_none(),
         })
     }
 
     /// The words of the person, or the program, that led to a call.
-    fn prompt(&mut self, deal: &Deal) -> Result<Option<String>> {
-        let call = &deal.call;
-        let own = self.known.file(deal.key)?;
+    fn prompt(&mut self, tool_call: &ToolCall) -> Result<Option<String>> {
+        let call = &tool_call.call;
+        let own = self.known.file(tool_call.key)?;
         let Some(agent) = own.as_ref().filter(|file| file.source_kind() == SourceKind::Agent) else {
-            return self.prompt_in(deal.key, call.timestamp.unwrap_or(i64::MAX), call.line);
+            return self.prompt_in(tool_call.key, call.timestamp.unwrap_or(i64::MAX), call.line);
         };
         let sent = agent.first.or(call.timestamp).unwrap_or(i64::MAX);
-        let main = self.reader.card_of_session(&call.session)?.filter(|file| file.source_kind() == SourceKind::Session);
+        let main = self.reader.session_summary(&call.session)?.filter(|file| file.source_kind() == SourceKind::Session);
         let prompt = match main {
             Some(main) => self.prompt_in(main.key(), sent, u64::MAX)?,
             None => None,
         };
         match prompt {
             Some(prompt) => Ok(Some(prompt)),
-            None => Ok(self.reader.checkpoint(deal.key)?.and_then(|file| file.state.first_prompt)),
+            None => Ok(self.reader.checkpoint(tool_call.key)?.and_then(|file| file.state.first_prompt)),
         }
     }
 
@@ -306,31 +307,35 @@ fn is_prompt(kind: Kind) -> bool {
 }
 
 /// A command that writes a file nobody has heard of, or that was deleted before, makes it. Oldest first.
-fn note_creations(shares: &mut [Share]) {
+fn note_creations(touches: &mut [FileTouch]) {
     let mut exists = false;
-    for share in shares {
-        if share.inferred && share.what == What::Overwrite && !exists && !matches!(share.deed, Some(Deed::Restore)) {
-            share.what = What::Create;
+    for touch in touches {
+        if touch.inferred
+            && touch.what == FileAction::Overwrite
+            && !exists
+            && !matches!(touch.effect, Some(FileEffect::Restore))
+        {
+            touch.what = FileAction::Create;
         }
-        exists = match (share.what, &share.deed) {
-            (What::Delete, _) | (What::Rename, Some(Deed::RenameTo { .. })) => false,
-            (What::Mention, _) => exists,
+        exists = match (touch.what, &touch.effect) {
+            (FileAction::Delete, _) | (FileAction::Rename, Some(FileEffect::RenameTo { .. })) => false,
+            (FileAction::Mention, _) => exists,
             _ => true,
         };
     }
 }
 
 /// Lines added and removed, as far as the index knows.
-fn counts(deal: &Deal, share: &Share) -> (Option<u64>, Option<u64>) {
-    let trace = deal.result.as_ref().and_then(|(_, result)| result.trace.as_ref());
+fn counts(tool_call: &ToolCall, touch: &FileTouch) -> (Option<u64>, Option<u64>) {
+    let trace = tool_call.result.as_ref().and_then(|(_, result)| result.trace.as_ref());
     if let Some([added, removed]) = trace.and_then(|trace| trace.counts) {
         return (Some(added), Some(removed));
     }
     let lines = |text: &str| Some(text.lines().count() as u64);
-    match (&deal.asked, &share.deed) {
-        (_, Some(Deed::Write(Some(text)))) => (lines(text), (share.what == What::Create).then_some(0)),
-        (_, Some(Deed::Append(Some(text)))) => (lines(text), Some(0)),
-        (Call::Write(text), _) if share.what == What::Create => (lines(text), Some(0)),
+    match (&tool_call.asked, &touch.effect) {
+        (_, Some(FileEffect::Write(Some(text)))) => (lines(text), (touch.what == FileAction::Create).then_some(0)),
+        (_, Some(FileEffect::Append(Some(text)))) => (lines(text), Some(0)),
+        (Call::Write(text), _) if touch.what == FileAction::Create => (lines(text), Some(0)),
         (Call::Write(_), _) if trace.is_some_and(|trace| trace.before.is_some() && trace.before == trace.contents) => {
             (Some(0), Some(0))
         }
@@ -359,11 +364,11 @@ fn changed_lines(old: &str, new: &str) -> (u64, u64) {
 }
 
 /// The file a name stands for where it was said, if only one is known there.
-fn known_file(shares: &[Share], said: &Document, name: String) -> String {
+fn known_file(touches: &[FileTouch], said: &Document, name: String) -> String {
     let folders: Vec<String> =
         [&said.cwd, &said.project].into_iter().flatten().map(|folder| normal_path(folder, None)).collect();
     let near = |path: &str| folders.iter().any(|folder| path.starts_with(&format!("{folder}/")));
-    let mut paths: Vec<&String> = shares.iter().map(|share| &share.path).filter(|path| near(path)).collect();
+    let mut paths: Vec<&String> = touches.iter().map(|touch| &touch.path).filter(|path| near(path)).collect();
     paths.sort_unstable();
     paths.dedup();
     if let [one] = paths.as_slice() { (*one).clone() } else { name }
@@ -374,9 +379,9 @@ fn mentions(
     reader: &Reader,
     wanted: &Wanted,
     filter: &Filter,
-    deals: &[Deal],
-    shares: &[Share],
-) -> Result<(Vec<Deal>, Vec<Share>)> {
+    tool_calls: &[ToolCall],
+    touches: &[FileTouch],
+) -> Result<(Vec<ToolCall>, Vec<FileTouch>)> {
     let Some(name) = wanted.name() else { return Ok((Vec::new(), Vec::new())) };
     let terms: Vec<String> = tokenize::terms(name.rsplit('/').next().unwrap_or(&name))
         .into_iter()
@@ -385,17 +390,18 @@ fn mentions(
         .collect();
     let kinds = [Kind::Prompt, Kind::Queued, Kind::Command, Kind::Text, Kind::ToolUse, Kind::Compaction, Kind::Recap];
     let seen: std::collections::HashSet<&str> =
-        shares.iter().filter_map(|share| deals[share.deal].call.uuid.as_deref()).collect();
+        touches.iter().filter_map(|touch| tool_calls[touch.tool_call].call.uuid.as_deref()).collect();
     let mut found = Vec::new();
     for (key, document) in reader.mentioning(&terms, &kinds, filter)? {
-        let is_new =
-            document.part == 0 && !document.echo && document.uuid.as_deref().is_some_and(|uuid| !seen.contains(uuid));
+        let is_new = document.part == 0
+            && !document.is_duplicate
+            && document.uuid.as_deref().is_some_and(|uuid| !seen.contains(uuid));
         if is_new && let Some(path) = wanted.named_in(&document.text, document.cwd.as_deref()) {
-            let path = known_file(shares, &document, path);
+            let path = known_file(touches, &document, path);
             found.push((key, path, document));
         }
     }
-    let mut more: Vec<Deal> = Vec::new();
+    let mut more: Vec<ToolCall> = Vec::new();
     let mut named = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     // Of copies the earliest speaks, whenever each was read.
@@ -404,26 +410,26 @@ fn mentions(
         order(a).cmp(&order(b)).then_with(|| (&a.session, a.line).cmp(&(&b.session, b.line)))
     });
     for (key, path, document) in found {
-        let line = document.note.clone().or_else(|| document.uuid.clone()).unwrap_or_default();
+        let line = document.copied_from.clone().or_else(|| document.uuid.clone()).unwrap_or_default();
         if let Some(at) = places.get(&line) {
-            let first: &mut Deal = &mut more[*at];
+            let first: &mut ToolCall = &mut more[*at];
             if first.call.session != document.session && !first.also_in.contains(&document.session) {
                 first.also_in.push(document.session);
             }
             continue;
         }
         places.insert(line, more.len());
-        named.push(Share {
-            deal: deals.len() + more.len(),
+        named.push(FileTouch {
+            tool_call: tool_calls.len() + more.len(),
             path,
-            what: What::Mention,
+            what: FileAction::Mention,
             other: None,
             inferred: false,
-            deed: None,
+            effect: None,
         });
         let call =
             Document { kind: if document.kind == Kind::ToolUse { Kind::Notice } else { document.kind }, ..document };
-        more.push(Deal { key, call, result: None, also_in: Vec::new(), asked: Call::Other, touches: Vec::new() });
+        more.push(ToolCall { key, call, result: None, also_in: Vec::new(), asked: Call::Other, touches: Vec::new() });
     }
     Ok((more, named))
 }

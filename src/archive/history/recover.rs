@@ -121,7 +121,7 @@ pub fn versions(reader: &Reader, request: &Request) -> Result<Option<(Untrusted,
         let step = &replayed.timeline.steps[version.step];
         let origin = &replayed.timeline.origins[version.step];
         let action = match origin {
-            Origin::Deal(deal) => Some(view.action(&deal.0, &deal.1)?),
+            Origin::ToolCall(tool_call) => Some(view.action(&tool_call.0, &tool_call.1)?),
             Origin::Backup { .. } => None,
         };
         let contents = version.state.text.as_ref().and_then(Text::contents);

@@ -8,10 +8,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::archive::history::path::{Wanted, identity};
 use crate::archive::history::replay::{Change, Known, Part, Step};
-use crate::archive::history::tool_calls::{self, Deal, Share};
-use crate::archive::history::{Scope, What};
+use crate::archive::history::tool_calls::{self, FileTouch, ToolCall};
+use crate::archive::history::{FileAction, Scope};
 use crate::archive::search::Lookup;
-use crate::document::{Deed, Document, Kind};
+use crate::document::{Document, FileEffect, Kind};
 use crate::error::Result;
 use crate::index::{About, FileKey, Reader, Spelling};
 use crate::transcript::lines::{Transcript, read_small};
@@ -43,7 +43,7 @@ pub(super) struct Timeline {
 #[derive(Clone, Debug)]
 pub(super) enum Origin {
     /// In a transcript.
-    Deal(Box<(Deal, Share)>),
+    ToolCall(Box<(ToolCall, FileTouch)>),
     /// In a backup of this session.
     Backup {
         /// The session.
@@ -55,7 +55,7 @@ impl Origin {
     /// The session.
     pub(super) fn session(&self) -> &str {
         match self {
-            Self::Deal(deal) => &deal.0.call.session,
+            Self::ToolCall(tool_call) => &tool_call.0.call.session,
             Self::Backup { session } => session,
         }
     }
@@ -64,7 +64,7 @@ impl Origin {
 impl Timeline {
     /// Gathers what is recorded about a file.
     pub(super) fn of(reader: &Reader, path: &str) -> Result<Self> {
-        let mut gather = Gather::new(reader);
+        let mut gather = StepCollector::new(reader);
         let mut timeline = Self::default();
         for (step, origin) in gather.steps(path, i64::MAX, NAMES)? {
             timeline.steps.push(step);
@@ -77,13 +77,13 @@ impl Timeline {
 type Recorded = (Step, Origin);
 
 /// Opens every transcript once.
-pub(super) struct Gather<'r> {
+pub(super) struct StepCollector<'r> {
     reader: &'r Reader,
     known: Lookup<'r>,
     open: HashMap<FileKey, Option<Transcript>>,
 }
 
-impl<'r> Gather<'r> {
+impl<'r> StepCollector<'r> {
     pub(super) fn new(reader: &'r Reader) -> Self {
         Self { reader, known: Lookup::new(reader), open: HashMap::new() }
     }
@@ -92,28 +92,30 @@ impl<'r> Gather<'r> {
     fn steps(&mut self, path: &str, until: i64, names: usize) -> Result<Vec<Recorded>> {
         let wanted = Wanted::Whole(vec![path.to_string()]);
         let scope = Scope { reads: true, ..Scope::default() };
-        let (deals, mut shares) = tool_calls::find(self.reader, &wanted, scope, None)?;
-        shares.retain(|share| {
-            let deal = &deals[share.deal];
-            identity(&share.path) == identity(path)
-                && deal.happened() == Some(true)
-                && precedes(share, deal.time().unwrap_or_default(), until)
+        let (tool_calls, mut touches) = tool_calls::find(self.reader, &wanted, scope, None)?;
+        touches.retain(|touch| {
+            let tool_call = &tool_calls[touch.tool_call];
+            identity(&touch.path) == identity(path)
+                && tool_call.happened() == Some(true)
+                && precedes(touch, tool_call.time().unwrap_or_default(), until)
         });
-        shares.sort_by_key(|share| (deals[share.deal].time(), deals[share.deal].key, deals[share.deal].call.line));
-        let mut found = self.backups(path, &deals, &shares)?;
+        touches.sort_by_key(|touch| {
+            (tool_calls[touch.tool_call].time(), tool_calls[touch.tool_call].key, tool_calls[touch.tool_call].call.line)
+        });
+        let mut found = self.backups(path, &tool_calls, &touches)?;
         found.retain(|(step, _)| step.time <= until);
         let mut recorded: Vec<Recorded> = Vec::new();
         let mut backups = found.into_iter().peekable();
-        for share in shares {
-            let deal = deals[share.deal].clone();
-            let time = deal.time().unwrap_or_default();
+        for touch in touches {
+            let tool_call = tool_calls[touch.tool_call].clone();
+            let time = tool_call.time().unwrap_or_default();
             while let Some(backup) = backups.next_if(|(step, _)| step.time < time) {
                 recorded.push(backup);
             }
-            let step = self.step(&deal, &share, time)?;
-            let origin = Origin::Deal(Box::new((deal, share.clone())));
-            match &share.deed {
-                Some(Deed::RenameFrom { from } | Deed::Copy { from }) => {
+            let step = self.step(&tool_call, &touch, time)?;
+            let origin = Origin::ToolCall(Box::new((tool_call, touch.clone())));
+            match &touch.effect {
+                Some(FileEffect::RenameFrom { from } | FileEffect::Copy { from }) => {
                     recorded.push((Step { time, change: Some(Change::Reset), ..Step::default() }, origin.clone()));
                     let others = if names > 0 { self.steps(from, time, names - 1)? } else { Vec::new() };
                     recorded.extend(others.into_iter().map(|(step, origin)| (Step { of_other: true, ..step }, origin)));
@@ -127,14 +129,14 @@ impl<'r> Gather<'r> {
     }
 
     /// What a call tells of a file's contents.
-    fn step(&mut self, deal: &Deal, share: &Share, time: i64) -> Result<Option<Step>> {
+    fn step(&mut self, tool_call: &ToolCall, touch: &FileTouch, time: i64) -> Result<Option<Step>> {
         let step = Step { time, ..Step::default() };
-        if let Some(deed) = &share.deed {
-            return Ok(Some(Step { change: Some(change_of(deed)), ..step }));
+        if let Some(effect) = &touch.effect {
+            return Ok(Some(Step { change: Some(change_of(effect)), ..step }));
         }
-        let Some((key, result)) = &deal.result else { return Ok(None) };
+        let Some((key, result)) = &tool_call.result else { return Ok(None) };
         let trace = result.trace.clone().unwrap_or_default();
-        Ok(match &deal.asked {
+        Ok(match &tool_call.asked {
             Call::Read { part } => self.reading(*key, result, &trace, *part)?.map(|known| Step { time, ..known }),
             Call::Write(contents) => {
                 let record = self.record(*key, result)?;
@@ -196,13 +198,15 @@ impl<'r> Gather<'r> {
     }
 
     /// The backups that Claude Code made of a file before it changed it.
-    fn backups(&mut self, path: &str, deals: &[Deal], shares: &[Share]) -> Result<Vec<Recorded>> {
+    fn backups(&mut self, path: &str, tool_calls: &[ToolCall], touches: &[FileTouch]) -> Result<Vec<Recorded>> {
         let mut sessions = BTreeSet::new();
-        for share in shares.iter().filter(|share| !share.inferred && !matches!(share.what, What::Read | What::Mention))
+        for touch in touches
+            .iter()
+            .filter(|touch| !touch.inferred && !matches!(touch.what, FileAction::Read | FileAction::Mention))
         {
-            let deal = &deals[share.deal];
-            let Some(root) = self.known.file(deal.key)?.and_then(|file| root_of(&file.path())) else { continue };
-            let named = std::iter::once(&deal.call.session).chain(&deal.also_in);
+            let tool_call = &tool_calls[touch.tool_call];
+            let Some(root) = self.known.file(tool_call.key)?.and_then(|file| root_of(&file.path())) else { continue };
+            let named = std::iter::once(&tool_call.call.session).chain(&tool_call.also_in);
             sessions.extend(named.map(|session| (root.clone(), session.clone())));
         }
         let mut found = Vec::new();
@@ -246,20 +250,20 @@ impl<'r> Gather<'r> {
 }
 
 /// Whether something was done before a file got its other name; a command may have changed it first.
-fn precedes(share: &Share, time: i64, until: i64) -> bool {
-    let leaves = matches!(share.deed, Some(Deed::RenameTo { .. } | Deed::Delete));
+fn precedes(touch: &FileTouch, time: i64, until: i64) -> bool {
+    let leaves = matches!(touch.effect, Some(FileEffect::RenameTo { .. } | FileEffect::Delete));
     time < until || (time == until && !leaves)
 }
 
 /// What a command does to the contents of a file.
-fn change_of(deed: &Deed) -> Change {
-    match deed {
-        Deed::Write(Some(text)) => Change::Write(text.clone()),
-        Deed::Append(Some(text)) => Change::Append(text.clone()),
-        Deed::Write(None) => Change::Lost,
-        Deed::Append(None) | Deed::Change | Deed::Restore => Change::Unknown,
-        Deed::Delete | Deed::RenameTo { .. } => Change::Delete,
-        Deed::RenameFrom { .. } | Deed::Copy { .. } => Change::Take,
+fn change_of(effect: &FileEffect) -> Change {
+    match effect {
+        FileEffect::Write(Some(text)) => Change::Write(text.clone()),
+        FileEffect::Append(Some(text)) => Change::Append(text.clone()),
+        FileEffect::Write(None) => Change::Lost,
+        FileEffect::Append(None) | FileEffect::Change | FileEffect::Restore => Change::Unknown,
+        FileEffect::Delete | FileEffect::RenameTo { .. } => Change::Delete,
+        FileEffect::RenameFrom { .. } | FileEffect::Copy { .. } => Change::Take,
     }
 }
 

@@ -1,13 +1,13 @@
 //! What sessions did with a file: calls and their results, brought together from the index.
 //!
-//! A [`Deal`] is one call of a tool that concerns a file, whether it stands in one transcript or, after a resume or
+//! A [`ToolCall`] is one call of a tool that concerns a file, whether it stands in one transcript or, after a resume or
 //! a fork, in five. Everything here comes from the index; no transcript is opened.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::archive::history::path::{self, Wanted, folders_above, identity};
-use crate::archive::history::{Scope, What};
-use crate::document::{Deed, Document, Kind, Touch, is_shell, normal_path, touched};
+use crate::archive::history::{FileAction, Scope};
+use crate::document::{Document, FileEffect, Kind, Touch, is_shell, normal_path, touched};
 use crate::error::Result;
 use crate::index::{About, FileKey, Reader, Spelling};
 use crate::query::Filter;
@@ -21,7 +21,7 @@ const FOLDERS_OF: usize = 20;
 
 /// One call of a tool, with its answer.
 #[derive(Clone, Debug)]
-pub(super) struct Deal {
+pub(super) struct ToolCall {
     /// The transcript it was read from: of several the earliest.
     pub(super) key: FileKey,
     pub(super) call: Document,
@@ -36,21 +36,21 @@ pub(super) struct Deal {
 
 /// One file that a deal is about.
 #[derive(Clone, Debug)]
-pub(super) struct Share {
+pub(super) struct FileTouch {
     /// Which deal.
-    pub(super) deal: usize,
+    pub(super) tool_call: usize,
     /// The file.
     pub(super) path: String,
-    pub(super) what: What,
+    pub(super) what: FileAction,
     /// The other name, when it was renamed or copied.
     pub(super) other: Option<String>,
     /// Whether only a command shows it.
     pub(super) inferred: bool,
     /// Of a command: what it does to the file.
-    pub(super) deed: Option<Deed>,
+    pub(super) effect: Option<FileEffect>,
 }
 
-impl Deal {
+impl ToolCall {
     /// Whether it happened, as far as is known: yes, no, or nobody knows.
     pub(super) fn happened(&self) -> Option<bool> {
         match &self.result {
@@ -74,7 +74,7 @@ pub(super) fn find(
     wanted: &Wanted,
     scope: Scope,
     filter: Option<&Filter>,
-) -> Result<(Vec<Deal>, Vec<Share>)> {
+) -> Result<(Vec<ToolCall>, Vec<FileTouch>)> {
     let spellings = wanted.spellings();
     let kinds: &[Kind] = if scope.reads || scope.mentions {
         &[Kind::ToolUse, Kind::ToolResult, Kind::Attachment]
@@ -89,16 +89,16 @@ pub(super) fn find(
         without.extend(SEEKERS);
     }
     let about = About { spellings: &spellings, kinds, without_tools: &without, filter, ..About::default() };
-    let mut deals = paired(reader, reader.about(&about)?)?;
-    let mut shares = shares_of(&deals, 0, &|path| wanted.matches(path));
-    let mut files: BTreeSet<String> = shares.iter().map(|share| share.path.clone()).collect();
+    let mut tool_calls = paired(reader, reader.about(&about)?)?;
+    let mut touches = shares_of(&tool_calls, 0, &|path| wanted.matches(path));
+    let mut files: BTreeSet<String> = touches.iter().map(|touch| touch.path.clone()).collect();
     wanted.prefer_exact(&mut files);
-    shares.retain(|share| files.contains(&share.path));
-    let (more, of_folders) = folder_deals(reader, &files, deals.len(), filter)?;
-    deals.extend(more);
-    shares.extend(of_folders);
-    shares.retain(|share| scope.admits(share.what));
-    Ok((deals, shares))
+    touches.retain(|touch| files.contains(&touch.path));
+    let (more, of_folders) = folder_deals(reader, &files, tool_calls.len(), filter)?;
+    tool_calls.extend(more);
+    touches.extend(of_folders);
+    touches.retain(|touch| scope.admits(touch.what));
+    Ok((tool_calls, touches))
 }
 
 /// What was done to the folders a file is in: deleting one deletes the file.
@@ -107,7 +107,7 @@ fn folder_deals(
     files: &BTreeSet<String>,
     first: usize,
     filter: Option<&Filter>,
-) -> Result<(Vec<Deal>, Vec<Share>)> {
+) -> Result<(Vec<ToolCall>, Vec<FileTouch>)> {
     if files.is_empty() || files.len() > FOLDERS_OF {
         return Ok((Vec::new(), Vec::new()));
     }
@@ -127,27 +127,28 @@ fn folder_deals(
         filter,
         ..About::default()
     };
-    let deals = paired(reader, reader.about(&about)?)?;
-    let mut shares = Vec::new();
+    let tool_calls = paired(reader, reader.about(&about)?)?;
+    let mut touches = Vec::new();
     for file in files {
         let above: BTreeSet<String> = folders_above(file).iter().map(|folder| identity(folder)).collect();
-        for share in shares_of(&deals, first, &|path| above.contains(&identity(path))) {
-            let reaches_down = matches!(share.deed, Some(Deed::Delete | Deed::Restore | Deed::RenameTo { .. }));
+        for touch in shares_of(&tool_calls, first, &|path| above.contains(&identity(path))) {
+            let reaches_down =
+                matches!(touch.effect, Some(FileEffect::Delete | FileEffect::Restore | FileEffect::RenameTo { .. }));
             if reaches_down {
-                let rest = file[share.path.len().min(file.len())..].to_string();
-                let other = share.other.clone().map(|other| format!("{other}{rest}"));
-                shares.push(Share { path: file.clone(), other, ..share });
+                let rest = file[touch.path.len().min(file.len())..].to_string();
+                let other = touch.other.clone().map(|other| format!("{other}{rest}"));
+                touches.push(FileTouch { path: file.clone(), other, ..touch });
             }
         }
     }
-    Ok((deals, shares))
+    Ok((tool_calls, touches))
 }
 
 /// A line's id and the call's in it: the same in all copies.
 type CallName = (String, Option<String>);
 
 /// Brings calls and results together, and copies of a call into one.
-fn paired(reader: &Reader, found: Vec<(FileKey, Document)>) -> Result<Vec<Deal>> {
+fn paired(reader: &Reader, found: Vec<(FileKey, Document)>) -> Result<Vec<ToolCall>> {
     let mut results: HashMap<(FileKey, String), Vec<Document>> = HashMap::new();
     let mut calls: HashMap<CallName, Vec<(FileKey, Document)>> = HashMap::new();
     let mut order = Vec::new();
@@ -156,7 +157,7 @@ fn paired(reader: &Reader, found: Vec<(FileKey, Document)>) -> Result<Vec<Deal>>
             let id = document.tool_use.clone().unwrap_or_default();
             results.entry((key, id)).or_default().push(document);
         } else if document.part == 0 || document.has_input {
-            let line = document.note.clone().or_else(|| document.uuid.clone());
+            let line = document.copied_from.clone().or_else(|| document.uuid.clone());
             let name = (line.unwrap_or_else(|| format!("{key:?}/{}", document.offset)), document.tool_use.clone());
             let copies = calls.entry(name.clone()).or_default();
             if copies.is_empty() {
@@ -172,7 +173,7 @@ fn deal_of(
     reader: &Reader,
     copies: Vec<(FileKey, Document)>,
     results: &mut HashMap<(FileKey, String), Vec<Document>>,
-) -> Result<Deal> {
+) -> Result<ToolCall> {
     let mut sessions: Vec<String> = copies.iter().map(|(_, call)| call.session.clone()).collect();
     let mut answered = Vec::with_capacity(copies.len());
     for (key, call) in copies {
@@ -203,7 +204,7 @@ fn deal_of(
         _ => Vec::new(),
     };
     let result = result.map(|result| (key, result)).or(elsewhere);
-    Ok(Deal { key, call, result, also_in: sessions, asked, touches })
+    Ok(ToolCall { key, call, result, also_in: sessions, asked, touches })
 }
 
 /// The answer to a call: the first behind it, its pieces joined.
@@ -217,31 +218,31 @@ fn whole_result(found: &[Document], after: u64) -> Option<Document> {
 }
 
 fn path_of(reader: &Reader, key: FileKey) -> Result<String> {
-    Ok(reader.card(key)?.map(|file| file.path().to_string_lossy().into_owned()).unwrap_or_default())
+    Ok(reader.summary(key)?.map(|file| file.path().to_string_lossy().into_owned()).unwrap_or_default())
 }
 
 /// What deals do to the files that are meant.
-fn shares_of(deals: &[Deal], first: usize, is_meant: &dyn Fn(&str) -> bool) -> Vec<Share> {
-    let mut shares = Vec::new();
-    for (at, deal) in deals.iter().enumerate() {
-        let deal_at = first + at;
-        let share = |path: &str, what, other: Option<String>| Share {
-            deal: deal_at,
+fn shares_of(tool_calls: &[ToolCall], first: usize, is_meant: &dyn Fn(&str) -> bool) -> Vec<FileTouch> {
+    let mut touches = Vec::new();
+    for (at, tool_call) in tool_calls.iter().enumerate() {
+        let place = first + at;
+        let new_touch = |path: &str, what, other: Option<String>| FileTouch {
+            tool_call: place,
             path: path.to_string(),
             what,
             other,
             inferred: false,
-            deed: None,
+            effect: None,
         };
-        let cwd = deal.call.cwd.as_deref();
-        match &deal.asked {
+        let cwd = tool_call.call.cwd.as_deref();
+        match &tool_call.asked {
             Call::Command(_) => {
-                for touch in deal.touches.iter().filter(|touch| is_meant(&touch.path)) {
-                    let (what, other) = what_of(&touch.deed);
-                    shares.push(Share {
+                for touch in tool_call.touches.iter().filter(|touch| is_meant(&touch.path)) {
+                    let (what, other) = what_of(&touch.effect);
+                    touches.push(FileTouch {
                         inferred: true,
-                        deed: Some(touch.deed.clone()),
-                        ..share(&touch.path, what, other)
+                        effect: Some(touch.effect.clone()),
+                        ..new_touch(&touch.path, what, other)
                     });
                 }
             }
@@ -249,55 +250,62 @@ fn shares_of(deals: &[Deal], first: usize, is_meant: &dyn Fn(&str) -> bool) -> V
                 let (from, to) = (normal_path(from, cwd), normal_path(to, cwd));
                 for (path, other) in [(&from, &to), (&to, &from)] {
                     if is_meant(path) {
-                        let deed = if path == &from {
-                            Deed::RenameTo { to: Some(to.clone()) }
+                        let effect = if path == &from {
+                            FileEffect::RenameTo { to: Some(to.clone()) }
                         } else {
-                            Deed::RenameFrom { from: from.clone() }
+                            FileEffect::RenameFrom { from: from.clone() }
                         };
-                        shares.push(Share { deed: Some(deed), ..share(path, What::Rename, Some(other.clone())) });
+                        touches.push(FileTouch {
+                            effect: Some(effect),
+                            ..new_touch(path, FileAction::Rename, Some(other.clone()))
+                        });
                     }
                 }
             }
             asked => {
-                let what = plain_what(deal, asked);
-                let mut files: Vec<&String> = deal.call.files.iter().filter(|file| is_meant(file)).collect();
+                let what = plain_what(tool_call, asked);
+                let mut files: Vec<&String> = tool_call.call.files.iter().filter(|file| is_meant(file)).collect();
                 files.dedup();
-                shares.extend(files.into_iter().map(|file| share(file, what, None)));
+                touches.extend(files.into_iter().map(|file| new_touch(file, what, None)));
             }
         }
     }
-    shares
+    touches
 }
 
-fn what_of(deed: &Deed) -> (What, Option<String>) {
-    match deed {
-        Deed::Write(_) | Deed::Restore => (What::Overwrite, None),
-        Deed::Copy { from } => (What::Overwrite, Some(from.clone())),
-        Deed::Append(_) | Deed::Change => (What::Edit, None),
-        Deed::RenameTo { to } => (What::Rename, to.clone()),
-        Deed::RenameFrom { from } => (What::Rename, Some(from.clone())),
-        Deed::Delete => (What::Delete, None),
+fn what_of(effect: &FileEffect) -> (FileAction, Option<String>) {
+    match effect {
+        FileEffect::Write(_) | FileEffect::Restore => (FileAction::Overwrite, None),
+        FileEffect::Copy { from } => (FileAction::Overwrite, Some(from.clone())),
+        FileEffect::Append(_) | FileEffect::Change => (FileAction::Edit, None),
+        FileEffect::RenameTo { to } => (FileAction::Rename, to.clone()),
+        FileEffect::RenameFrom { from } => (FileAction::Rename, Some(from.clone())),
+        FileEffect::Delete => (FileAction::Delete, None),
     }
 }
 
-fn plain_what(deal: &Deal, asked: &Call) -> What {
-    let result = deal.result.as_ref().map(|(_, result)| result);
+fn plain_what(tool_call: &ToolCall, asked: &Call) -> FileAction {
+    let result = tool_call.result.as_ref().map(|(_, result)| result);
     let trace = result.and_then(|result| result.trace.as_ref());
     match asked {
         Call::Write(_) => {
             let created = trace.is_some_and(|trace| trace.created)
                 || result.is_some_and(|result| result.text.starts_with("File created"));
-            if created { What::Create } else { What::Overwrite }
+            if created { FileAction::Create } else { FileAction::Overwrite }
         }
         Call::Edits(edits) => {
             let makes = edits.first().is_some_and(|edit| edit.old.is_empty());
-            if makes && trace.is_none_or(|trace| trace.before.is_none()) { What::Create } else { What::Edit }
+            if makes && trace.is_none_or(|trace| trace.before.is_none()) {
+                FileAction::Create
+            } else {
+                FileAction::Edit
+            }
         }
-        Call::Change if deal.call.tool.as_deref() == Some("Write") => What::Overwrite,
-        Call::Change => What::Edit,
-        Call::Delete => What::Delete,
-        Call::Read { .. } => What::Read,
-        Call::Rename { .. } => What::Rename,
-        Call::Command(_) | Call::Other => What::Mention,
+        Call::Change if tool_call.call.tool.as_deref() == Some("Write") => FileAction::Overwrite,
+        Call::Change => FileAction::Edit,
+        Call::Delete => FileAction::Delete,
+        Call::Read { .. } => FileAction::Read,
+        Call::Rename { .. } => FileAction::Rename,
+        Call::Command(_) | Call::Other => FileAction::Mention,
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use crate::archive::search::Request;
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
-use crate::index::{Found, Reader};
+use crate::index::{RawHit, Reader};
 use crate::redact::redact;
 use crate::untrusted::Untrusted;
 
@@ -38,7 +38,7 @@ pub struct Around {
 /// The messages before and after a hit, in the order they were said.
 pub(super) fn around(
     reader: &Reader,
-    found: &Found,
+    found: &RawHit,
     hit: &Document,
     request: &Request,
 ) -> Result<(Vec<Around>, Vec<Around>)> {

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use crate::archive::search::context;
 use crate::archive::search::snippet::Marks;
 use crate::archive::search::{Group, Hit, Request, SessionHits, SessionInfo};
-use crate::document::{Document, Kind};
+use crate::document::Document;
 use crate::error::Result;
-use crate::index::{Card, FileKey, Found, Ranked, Reader};
+use crate::index::{FileKey, FileSummary, Ranked, RawHit, Reader};
 use crate::redact::redact;
 use crate::transcript::discover::SourceKind;
 use crate::untrusted::Untrusted;
@@ -46,7 +46,7 @@ impl<'a> View<'a> {
         Ok(SessionHits { session, hits, total: group.total })
     }
 
-    fn hit(&mut self, found: &Found, key: FileKey, document: Document) -> Result<Hit> {
+    fn hit(&mut self, found: &RawHit, key: FileKey, document: Document) -> Result<Hit> {
         let file = self.known.file(key)?;
         let (path, gone) =
             file.as_ref().map_or((PathBuf::new(), true), |file| (file.path(), file.gone_since.is_some()));
@@ -86,7 +86,7 @@ impl<'a> View<'a> {
     fn copies(&self, key: FileKey, document: &Document) -> Result<(Vec<Untrusted>, Option<i64>)> {
         let mut sessions = Vec::new();
         let mut earliest = document.timestamp;
-        let original = document.note.as_deref().filter(|_| document.kind != Kind::Title);
+        let original = document.copied_from.as_deref();
         for uuid in document.uuid.as_deref().into_iter().chain(original) {
             for copy in self.reader.copies(uuid, key)? {
                 earliest = earliest.into_iter().chain(copy.timestamp).min();
@@ -104,7 +104,7 @@ impl<'a> View<'a> {
 #[derive(Debug)]
 pub(crate) struct Lookup<'r> {
     reader: &'r Reader,
-    files: HashMap<FileKey, Option<Card>>,
+    files: HashMap<FileKey, Option<FileSummary>>,
     sessions: HashMap<String, SessionInfo>,
 }
 
@@ -114,11 +114,11 @@ impl<'r> Lookup<'r> {
     }
 
     /// What there is to say of a file.
-    pub(crate) fn file(&mut self, key: FileKey) -> Result<Option<Card>> {
+    pub(crate) fn file(&mut self, key: FileKey) -> Result<Option<FileSummary>> {
         if let Some(file) = self.files.get(&key) {
             return Ok(file.clone());
         }
-        let file = self.reader.card(key)?;
+        let file = self.reader.summary(key)?;
         self.files.insert(key, file.clone());
         Ok(file)
     }
@@ -150,11 +150,11 @@ pub fn session_info(reader: &Reader, session: &str, hit: &Document) -> Result<Se
     info_from(reader, session, hit, main_file(reader, session)?.as_ref())
 }
 
-fn main_file(reader: &Reader, session: &str) -> Result<Option<Card>> {
-    if session.is_empty() { Ok(None) } else { reader.card_of_session(session) }
+fn main_file(reader: &Reader, session: &str) -> Result<Option<FileSummary>> {
+    if session.is_empty() { Ok(None) } else { reader.session_summary(session) }
 }
 
-fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&Card>) -> Result<SessionInfo> {
+fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&FileSummary>) -> Result<SessionInfo> {
     let Some(file) = file else {
         let project = hit.project.clone().unwrap_or_default();
         let title = one_line_of(&hit.text);
@@ -180,7 +180,7 @@ fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&Card>
 }
 
 /// Claude Code's own order: a given name, the last prompt, a name given by another file, the first prompt.
-pub(crate) fn title_of(reader: &Reader, session: &str, file: &Card) -> Result<String> {
+pub(crate) fn title_of(reader: &Reader, session: &str, file: &FileSummary) -> Result<String> {
     if let Some(name) = &file.name {
         return Ok(name.clone());
     }

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use crate::archive::search::snippet::{Marks, Snippet};
 use crate::document::{Kind, Role};
 use crate::error::Result;
-use crate::index::{Corrections, Factors, Found, Ranked, Reader, Search, Sort, UnknownName};
+use crate::index::{Corrections, Factors, Ranked, RawHit, Reader, Search, Sort, UnknownName};
 use crate::query::{Filter, Query, Shape};
 use crate::tokenize::WHOLE_MARK;
 use crate::untrusted::Untrusted;
@@ -182,7 +182,7 @@ fn answer(reader: &Reader, request: &Request, query: &Query) -> Result<Response>
         .then(|| Query { shape: Shape::Path, ..query.clone() });
     let query = named_file.as_ref().unwrap_or(query);
     let corrections = reader.corrections(query)?;
-    let aim = |strict| Search {
+    let plan = |strict| Search {
         query,
         filter: &request.filter,
         corrections: &corrections,
@@ -192,9 +192,9 @@ fn answer(reader: &Reader, request: &Request, query: &Query) -> Result<Response>
     };
     // In order of time, a hit with one word of five would come before those with all of them.
     let strict = request.sort != Sort::Relevance;
-    let mut ranked = reader.find(&aim(strict))?;
+    let mut ranked = reader.find(&plan(strict))?;
     if strict && (ranked.hits().is_empty() || ranked.only_meta) {
-        ranked = reader.find(&aim(false))?;
+        ranked = reader.find(&plan(false))?;
     }
     let incomplete = exact::keep_matching(reader, query, &mut ranked)?;
     let page = page::cut(&mut ranked, request);
@@ -223,7 +223,7 @@ fn answer(reader: &Reader, request: &Request, query: &Query) -> Result<Response>
 /// Whether the query is one identifier that nothing holds as it is, only parts of it.
 fn is_scattered(ranked: &Ranked, query: &Query, corrections: &Corrections) -> bool {
     let [chunk] = query.chunks.as_slice() else { return false };
-    let is_whole = |hit: &Found| ranked.factors(hit).is_some_and(|found| found.verbatim > 1.0);
+    let is_whole = |hit: &RawHit| ranked.factors(hit).is_some_and(|found| found.verbatim > 1.0);
     let is_compound = query.needs.is_empty() && !chunk.quoted && !chunk.wholes.is_empty() && chunk.terms.len() > 1;
     is_compound
         && corrections.is_empty()
@@ -240,6 +240,6 @@ fn all_conditions(request: &Request, query: &Query) -> Filter {
 /// Hits that are shown together.
 #[derive(Clone, Debug)]
 struct Group {
-    hits: Vec<Found>,
+    hits: Vec<RawHit>,
     total: usize,
 }

@@ -84,7 +84,7 @@ impl<'q> Marks<'q> {
     pub fn snippet(&self, text: &str, length: usize) -> Snippet {
         let matches = self.matches(text);
         let window = best_window(text, &matches, length);
-        fold(text, window, &matches)
+        dedup(text, window, &matches)
     }
 
     fn which(&self, term: Term<'_>) -> Option<usize> {
@@ -231,7 +231,7 @@ fn word_end(text: &str, at: usize) -> usize {
 }
 
 /// Folds white space and carries the marks along.
-fn fold(text: &str, window: Range<usize>, matches: &[(Range<usize>, usize)]) -> Snippet {
+fn dedup(text: &str, window: Range<usize>, matches: &[(Range<usize>, usize)]) -> Snippet {
     let mut snippet = Snippet {
         cut_before: !text[..window.start].trim().is_empty(),
         cut_after: !text[window.end..].trim().is_empty(),

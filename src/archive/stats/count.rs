@@ -11,7 +11,7 @@ use crate::archive::stats::{
 };
 use crate::document::{Kind, Role};
 use crate::error::Result;
-use crate::index::{Card, FileKey, Names, Reader, Row, RowAt};
+use crate::index::{FileKey, FileSummary, Names, Reader, Row, RowAt};
 use crate::query::{Filter, Test};
 
 /// Where a line was said first: at the earliest time, in the file with the smallest key.
@@ -22,10 +22,10 @@ pub(super) fn count(reader: &Reader, request: &Request, files_named: usize) -> R
     let mut names = Names::default();
     let mut said = Said { without_tokens: request.asks_pieces(), ..Said::default() };
     reader.each_row(&filter, &mut names, &mut |row| said.take(row))?;
-    said.settle(stretch);
+    said.pick_copy(stretch);
     let mut work = Work::new(&said, stretch);
     reader.each_row(&filter, &mut names, &mut |row| work.take(row))?;
-    let mut tally = Tally::new(&request.zone, &request.prices, &names);
+    let mut tally = Counter::new(&request.zone, &request.prices, &names);
     said.messages.values().for_each(|message| tally.message(message));
     said.prompts.iter().for_each(|prompt| tally.prompt(prompt));
     work.calls.iter().for_each(|call| tally.call(call));
@@ -105,7 +105,7 @@ struct Message {
 struct Prompt {
     origin: Origin,
     group: u64,
-    twin: u64,
+    text_hash: u64,
     time: Option<i64>,
     session: u64,
     project: Option<u32>,
@@ -125,15 +125,15 @@ impl Said {
             let prompt = Prompt {
                 origin,
                 group: row.group,
-                twin: row.twin,
+                text_hash: row.text_hash,
                 time: row.time,
                 session: row.session,
                 project: row.project,
                 is_command: row.kind == Kind::Command,
             };
             match row.kind {
-                Kind::Prompt | Kind::Command if !row.echo => {
-                    self.spoken.insert(row.twin);
+                Kind::Prompt | Kind::Command if !row.is_duplicate => {
+                    self.spoken.insert(row.text_hash);
                     self.prompts.push(prompt);
                 }
                 Kind::Queued => self.queued.push(prompt),
@@ -152,13 +152,13 @@ impl Said {
     }
 
     /// Drops copies and what was said at other times, and takes in what was said in the queue only.
-    fn settle(&mut self, stretch: Stretch) {
+    fn pick_copy(&mut self, stretch: Stretch) {
         let origins = &self.origins;
         self.prompts.retain(|prompt| origins.get(&prompt.group) == Some(&prompt.origin));
         let mut once = HashSet::new();
         self.prompts.retain(|prompt| once.insert(prompt.group));
         self.queued.sort_unstable_by_key(|prompt| (prompt.origin, prompt.group));
-        let waited: Vec<Prompt> = self.queued.drain(..).filter(|prompt| self.spoken.insert(prompt.twin)).collect();
+        let waited: Vec<Prompt> = self.queued.drain(..).filter(|prompt| self.spoken.insert(prompt.text_hash)).collect();
         self.prompts.extend(waited);
         self.prompts.retain(|prompt| stretch.holds(prompt.time));
         self.messages.retain(|_, message| stretch.holds(message.time));
@@ -254,7 +254,7 @@ impl<'s> Work<'s> {
 }
 
 /// Adds everything up, by everything.
-struct Tally<'t> {
+struct Counter<'t> {
     clock: Clock<'t>,
     prices: HashMap<Option<u32>, Option<Price>>,
     known_prices: &'t Prices,
@@ -265,7 +265,7 @@ struct Tally<'t> {
     sessions: HashMap<u64, (Figures, FileKey)>,
 }
 
-impl<'t> Tally<'t> {
+impl<'t> Counter<'t> {
     fn new(zone: &'t TimeZone, prices: &'t Prices, names: &'t Names) -> Self {
         Self {
             clock: Clock { zone, known: HashMap::new() },
@@ -385,15 +385,15 @@ fn models(models: ModelFigures, names: &Names) -> (Vec<Group>, Vec<BTreeMap<Date
 fn sessions(reader: &Reader, sessions: HashMap<u64, (Figures, FileKey)>) -> Result<Vec<Group>> {
     let files = reader.checkpoints()?;
     let ids: HashMap<FileKey, &str> = files.iter().map(|file| (file.key(), file.session_id())).collect();
-    let mut cards: HashMap<&str, Card> = HashMap::new();
+    let mut summaries: HashMap<&str, FileSummary> = HashMap::new();
     for file in &files {
-        let card = file.card();
-        match cards.entry(file.session_id()) {
+        let summary = file.summary();
+        match summaries.entry(file.session_id()) {
             Entry::Vacant(slot) => {
-                slot.insert(card);
+                slot.insert(summary);
             }
-            Entry::Occupied(mut known) if card.rank() < known.get().rank() => {
-                known.insert(card);
+            Entry::Occupied(mut known) if summary.rank() < known.get().rank() => {
+                known.insert(summary);
             }
             Entry::Occupied(_) => {}
         }
@@ -402,9 +402,9 @@ fn sessions(reader: &Reader, sessions: HashMap<u64, (Figures, FileKey)>) -> Resu
     for (figures, file) in sessions.into_values() {
         let id = ids.get(&file).copied().unwrap_or_default();
         let mut group = Group::new(id, figures);
-        if let Some(card) = cards.get(id) {
-            group.title = card.name.as_deref().or(card.stand_in.as_deref()).map(Into::into);
-            group.project = card.project.as_deref().map(Into::into);
+        if let Some(summary) = summaries.get(id) {
+            group.title = summary.name.as_deref().or(summary.stand_in.as_deref()).map(Into::into);
+            group.project = summary.project.as_deref().map(Into::into);
         }
         groups.push(group);
     }

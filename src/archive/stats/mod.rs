@@ -4,8 +4,8 @@
 //! a tool call and its result count once, where they were first said. What Claude Code copies when a session is
 //! resumed, forked or compacted therefore never counts twice.
 
-mod count;
 mod prices;
+mod count;
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use unspool::error::{Error, ErrorKind};
-use unspool::index::Store;
+use unspool::index::IndexFolder;
 use unspool::query::Surroundings;
 use unspool::render::terminal::style::Screen;
 use unspool::transcript::discover::Root;
@@ -36,7 +36,7 @@ pub(crate) struct Global {
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) roots: Vec<Root>,
-    pub(crate) store: Store,
+    pub(crate) store: IndexFolder,
     pub(crate) color: Color,
     /// What shows long answers on a terminal.
     pub(crate) pager: String,
@@ -67,7 +67,7 @@ impl Config {
         let (color, color_from) = color(global.color, &settings);
         let limit = settings.limit.unwrap_or(LIMIT);
         let limit_from = if settings.limit.is_some() { FILE } else { BUILT_IN };
-        let store = Store::new(&data_dir, &roots);
+        let store = IndexFolder::new(&data_dir, &roots);
         let (pager, pager_from) = pager(&settings);
         let origins = [roots_from, dir_from, color_from, pager_from, limit_from];
         Ok(Self { roots, store, color, pager, limit, file, settings, origins, data_dir })
@@ -171,13 +171,16 @@ fn color(given: Option<Color>, settings: &Settings) -> (Color, &'static str) {
     }
 }
 
+/// What shows long answers unless the user says otherwise: stops only if the answer does not fit the screen.
+const PAGER: &str = "less -FRX";
+
 /// The pager by `UNSPOOL_PAGER`, else the file, else `PAGER`.
 fn pager(settings: &Settings) -> (String, &'static str) {
     let variable = |name| var(name).map(|pager| (pager.to_string_lossy().into_owned(), name));
     variable("UNSPOOL_PAGER")
         .or_else(|| settings.pager.clone().map(|pager| (pager, FILE)))
         .or_else(|| variable("PAGER"))
-        .unwrap_or_else(|| (crate::pager::DEFAULT.to_string(), BUILT_IN))
+        .unwrap_or_else(|| (PAGER.to_string(), BUILT_IN))
 }
 
 /// The roots by `--root`, else `UNSPOOL_ROOTS`, else the file, else `CLAUDE_CONFIG_DIR`, else the usual places.

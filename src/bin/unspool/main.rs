@@ -1,22 +1,23 @@
 //! The command line: parse, run, and turn what happened into a message and an exit code.
 
-mod cli;
-mod config;
-mod atomic_write;
+mod exit_code;
+mod oneshot;
 mod out;
+mod atomic_write;
+mod config_file;
+mod config;
 mod pager;
 mod progress;
-mod config_file;
 mod schedule;
-mod signals;
 mod watch;
+mod cli;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     config::be_private();
     config::quiet_panics();
-    signals::expect_damage();
+    oneshot::expect_damage();
     match std::panic::catch_unwind(|| config::arm_faults().and_then(|()| cli::run())) {
         Ok(Ok(code)) => ExitCode::from(code),
         Ok(Err(error)) => ExitCode::from(out::explain(&error)),

@@ -6,26 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anstream::AutoStream;
 use anyhow::Context as _;
 use unicode_width::UnicodeWidthStr as _;
-use unspool::error::{Error, ErrorKind};
+use unspool::error::Error;
 use unspool::render::json;
 use unspool::untrusted::{for_terminal, one_line};
 
-/// Everything went well, or something was found.
-pub(crate) const OK: u8 = 0;
-/// Nothing was found.
-pub(crate) const NOTHING: u8 = 1;
-/// The command was wrong, or something else failed.
-pub(crate) const FAILED: u8 = 2;
-/// The work is done, but some of it could not be.
-pub(crate) const PROBLEMS: u8 = 3;
-/// The index cannot be used.
-pub(crate) const UNUSABLE: u8 = 4;
-/// Somebody else is at it.
-pub(crate) const BUSY: u8 = 5;
-/// No space, or no permission.
-pub(crate) const NO_SPACE: u8 = 6;
-/// Stopped by the user.
-pub(crate) const INTERRUPTED: u8 = 130;
+use crate::exit_code::{FAILED, OK, code_of};
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
@@ -73,7 +58,7 @@ pub(crate) fn rendered(color: Color, write: impl FnOnce(&mut dyn Write) -> io::R
 
 /// Fails where nothing can be said.
 pub(crate) fn expect_stdout() -> anyhow::Result<()> {
-    if !crate::signals::stdout_was_closed() {
+    if !crate::oneshot::stdout_was_closed() {
         return Ok(());
     }
     let closed = io::Error::other("it is closed");
@@ -196,17 +181,4 @@ pub(crate) fn explain(error: &anyhow::Error) -> u8 {
 /// What went wrong, in one sentence. Our own errors name their cause themselves.
 pub(crate) fn sentence(error: &anyhow::Error) -> String {
     error.downcast_ref::<Error>().map_or_else(|| format!("{error:#}"), ToString::to_string)
-}
-
-/// The exit code for an error.
-pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
-    let Some(known) = error.downcast_ref::<Error>() else { return FAILED };
-    match known.kind {
-        ErrorKind::NotFound => NOTHING,
-        ErrorKind::Usage | ErrorKind::Other => FAILED,
-        ErrorKind::Unusable | ErrorKind::Damaged => UNUSABLE,
-        ErrorKind::Busy => BUSY,
-        ErrorKind::NoSpaceOrPermission => NO_SPACE,
-        ErrorKind::Interrupted => INTERRUPTED,
-    }
 }

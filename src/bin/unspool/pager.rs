@@ -9,9 +9,6 @@ use anyhow::Context as _;
 use crate::config::Config;
 use crate::out;
 
-/// What shows long answers unless the user says otherwise: stops only if the answer does not fit the screen.
-pub(crate) const DEFAULT: &str = "less -FRX";
-
 /// Writes to the pager, or to stdout. A reader that goes away early, or a pager that is not there, is no failure.
 pub(crate) fn print(config: &Config, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     let mut child = if out::is_terminal() { start(&config.pager) } else { None };

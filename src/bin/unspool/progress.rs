@@ -14,7 +14,7 @@ pub(crate) fn stop_on_signals() {
     let _ = ctrlc::set_handler(|| {
         if STOPPED.swap(true, Ordering::SeqCst) {
             #[expect(clippy::exit, reason = "the user asked twice; the index stays at its last commit")]
-            std::process::exit(i32::from(crate::out::INTERRUPTED));
+            std::process::exit(i32::from(crate::exit_code::INTERRUPTED));
         }
     });
 }

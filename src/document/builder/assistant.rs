@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::document::builder::user::twin;
+use crate::document::builder::user::text_hash;
 use crate::document::builder::{Builder, FILES_KEPT, Place, joined};
 use crate::document::clean;
 use crate::document::shell::{is_shell, touched};
@@ -138,7 +138,7 @@ impl Builder<'_> {
             tool: Some(name.to_string()),
             tool_use: Some(id.to_string()),
             input: Some(clean::fold_base64(input)).filter(|input| input.len() <= INPUT_KEPT).map(Cow::into_owned),
-            twin: words.prompt.as_deref().map(|prompt| twin(&base.session, prompt)),
+            text_hash: words.prompt.as_deref().map(|prompt| text_hash(&base.session, prompt)),
             files,
             ..base.clone()
         };

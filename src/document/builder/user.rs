@@ -39,7 +39,7 @@ struct Said<'t> {
 }
 
 /// Fingerprint of words said in a session, blind to white space at the ends.
-pub(super) fn twin(session: &str, words: &str) -> u64 {
+pub(super) fn text_hash(session: &str, words: &str) -> u64 {
     xxh3_64_with_seed(words.trim().as_bytes(), xxh3_64_with_seed(session.as_bytes(), 0))
 }
 
@@ -131,8 +131,8 @@ impl Builder<'_> {
                 ..base
             },
         };
-        let twin = Some(twin(&document.session, &text));
-        self.push(place, Document { twin, ..document }, &text)
+        let text_hash = Some(text_hash(&document.session, &text));
+        self.push(place, Document { text_hash, ..document }, &text)
     }
 
     /// Tells a person's words from all else that stands in user lines.
@@ -177,10 +177,10 @@ impl Builder<'_> {
     }
 
     fn note_prompt(&mut self, document: &mut Document, words: &str) {
-        let print = twin(&document.session, words);
-        document.twin = Some(print);
+        let print = text_hash(&document.session, words);
+        document.text_hash = Some(print);
         if self.kind == SourceKind::Agent && !self.state.prompted {
-            document.echo = true;
+            document.is_duplicate = true;
             self.state.tally.sent_by = Some(print);
         }
         self.state.prompted = true;
@@ -212,8 +212,9 @@ impl Builder<'_> {
             return self.pass(event, "last-prompt");
         }
         self.note_said(text);
-        let twin = Some(twin(&self.session(), text));
-        let document = Document { role: self.voice(event), kind: Kind::Queued, echo: true, twin, ..self.base(event) };
+        let text_hash = Some(text_hash(&self.session(), text));
+        let document =
+            Document { role: self.voice(event), kind: Kind::Queued, is_duplicate: true, text_hash, ..self.base(event) };
         self.push(place, document, &clean::clean_prompt(text));
     }
 
@@ -221,7 +222,7 @@ impl Builder<'_> {
     pub(super) fn queued(&mut self, place: Place, event: &Event<'_>, text: &str, origin: Option<&str>) {
         let speaker = Speaker { origin, meta: false, compact: false };
         let Parted { words, beside } = tags::parted(text, &BESIDE);
-        let mut base = Document { echo: true, ..self.base(event) };
+        let mut base = Document { is_duplicate: true, ..self.base(event) };
         if self.kind == SourceKind::History {
             base.session = event.session.as_ref().map(ToString::to_string).unwrap_or_default();
             base.project.clone_from(&base.cwd);
@@ -247,13 +248,13 @@ impl Builder<'_> {
             Kind::Prompt => Kind::Queued,
             other => other,
         };
-        let print = twin(&base.session, &said.words);
+        let print = text_hash(&base.session, &said.words);
         if kind == Kind::Queued {
             self.note_said(&said.words);
         }
         if kind == Kind::Queued && said.role == Role::Human {
             self.state.tally.queued(print);
         }
-        self.push(place, Document { role: said.role, kind, twin: Some(print), ..base }, &said.words)
+        self.push(place, Document { role: said.role, kind, text_hash: Some(print), ..base }, &said.words)
     }
 }

@@ -14,12 +14,12 @@ pub struct Touch {
     /// The file, in normal spelling; it may be a folder.
     pub path: String,
     /// What happens to it.
-    pub deed: Deed,
+    pub effect: FileEffect,
 }
 
 /// What happens to a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Deed {
+pub enum FileEffect {
     /// It gets new contents; given where the command holds them.
     Write(Option<String>),
     /// Something is put behind its contents.
@@ -99,8 +99,8 @@ impl Shell {
         for redirect in simple.redirects.iter().filter(|redirect| redirect.stdout) {
             let text = || self.said(words, simple.heredoc.as_ref());
             if let Some(path) = self.path(&redirect.target) {
-                let deed = if redirect.append { Deed::Append(text()) } else { Deed::Write(text()) };
-                self.note(path, deed);
+                let effect = if redirect.append { FileEffect::Append(text()) } else { FileEffect::Write(text()) };
+                self.note(path, effect);
             }
         }
         let Some((name, arguments)) = words.split_first() else { return };
@@ -110,7 +110,7 @@ impl Shell {
             Some("for" | "read" | "unset") => self.forget(arguments),
             Some("mv") => self.moved(arguments),
             Some("cp") => self.copied(arguments),
-            Some("rm" | "unlink") => self.each(operands(arguments, &[]), &Deed::Delete),
+            Some("rm" | "unlink") => self.each(operands(arguments, &[]), &FileEffect::Delete),
             Some("sed") => self.sed(arguments),
             Some("perl") => self.perl(arguments),
             Some("tee") => self.tee(arguments, simple.heredoc.as_ref()),
@@ -172,16 +172,16 @@ impl Shell {
         Some(normal_path(&text, self.cwd.as_deref()))
     }
 
-    fn note(&mut self, path: String, deed: Deed) {
-        let touch = Touch { path, deed };
+    fn note(&mut self, path: String, effect: FileEffect) {
+        let touch = Touch { path, effect };
         if !self.done.contains(&touch) {
             self.done.push(touch);
         }
     }
 
-    fn each(&mut self, files: Vec<&Word>, deed: &Deed) {
+    fn each(&mut self, files: Vec<&Word>, effect: &FileEffect) {
         for path in files.into_iter().filter_map(|word| self.path(word)).collect::<Vec<_>>() {
-            self.note(path, deed.clone());
+            self.note(path, effect.clone());
         }
     }
 
@@ -230,9 +230,9 @@ impl Shell {
 
     fn moved(&mut self, arguments: &[Word]) {
         for (from, to) in self.destinations(arguments) {
-            self.note(from.clone(), Deed::RenameTo { to: to.clone() });
+            self.note(from.clone(), FileEffect::RenameTo { to: to.clone() });
             if let Some(to) = to {
-                self.note(to, Deed::RenameFrom { from });
+                self.note(to, FileEffect::RenameFrom { from });
             }
         }
     }
@@ -240,7 +240,7 @@ impl Shell {
     fn copied(&mut self, arguments: &[Word]) {
         for (from, to) in self.destinations(arguments) {
             if let Some(to) = to {
-                self.note(to, Deed::Copy { from });
+                self.note(to, FileEffect::Copy { from });
             }
         }
     }
@@ -262,7 +262,7 @@ impl Shell {
             files.remove(0);
         }
         let files = files.into_iter().skip(usize::from(!has_script)).collect();
-        self.each(files, &Deed::Change);
+        self.each(files, &FileEffect::Change);
     }
 
     fn perl(&mut self, arguments: &[Word]) {
@@ -273,21 +273,21 @@ impl Shell {
             .any(|option| option.starts_with("-i") || option.starts_with("-pi") || option.starts_with("-0pi"));
         if in_place {
             let takes_script: Vec<&str> = options.iter().copied().filter(|option| option.ends_with('e')).collect();
-            self.each(operands(arguments, &takes_script), &Deed::Change);
+            self.each(operands(arguments, &takes_script), &FileEffect::Change);
         }
     }
 
     fn tee(&mut self, arguments: &[Word], heredoc: Option<&Word>) {
         let appends = arguments.iter().filter_map(Word::literal).any(|word| matches!(word, "-a" | "--append"));
         let text = heredoc.and_then(|text| self.text(text));
-        let deed = if appends { Deed::Append(text) } else { Deed::Write(text) };
-        self.each(operands(arguments, &[]), &deed);
+        let effect = if appends { FileEffect::Append(text) } else { FileEffect::Write(text) };
+        self.each(operands(arguments, &[]), &effect);
     }
 
     fn patch(&mut self, arguments: &[Word], heredoc: Option<&Word>) {
         let files = operands(arguments, &["-i", "-d", "-o", "-B", "-F", "-p"]);
         match files.first() {
-            Some(file) => self.each(vec![file], &Deed::Change),
+            Some(file) => self.each(vec![file], &FileEffect::Change),
             None => {
                 let strip =
                     arguments.iter().filter_map(Word::literal).find_map(|word| word.strip_prefix("-p")?.parse().ok());
@@ -303,7 +303,7 @@ impl Shell {
             let name = line.split('\t').next().unwrap_or(line).trim();
             let path = name.splitn(strip + 1, '/').nth(strip).filter(|_| name != "/dev/null");
             if let Some(path) = path.and_then(|path| self.resolved(path)) {
-                self.note(path, Deed::Change);
+                self.note(path, FileEffect::Change);
             }
         }
     }
@@ -323,10 +323,10 @@ impl Shell {
             let has = |wanted: &[&str]| rest.iter().filter_map(Word::literal).any(|word| wanted.contains(&word));
             match name.literal() {
                 Some("mv") => self.moved(rest),
-                Some("rm") if !has(&["--cached"]) => self.each(operands(rest, &[]), &Deed::Delete),
+                Some("rm") if !has(&["--cached"]) => self.each(operands(rest, &[]), &FileEffect::Delete),
                 Some("checkout") => self.checkout(rest),
                 Some("restore") if !has(&["--staged", "-S"]) || has(&["--worktree", "-W"]) => {
-                    self.each(operands(rest, &["-s", "--source"]), &Deed::Restore);
+                    self.each(operands(rest, &["-s", "--source"]), &FileEffect::Restore);
                 }
                 Some("apply") => self.patched(heredoc, 1),
                 _ => {}
@@ -348,7 +348,7 @@ impl Shell {
                 .filter(|word| word.literal().is_some_and(|text| has_ending(text) || text == "."))
                 .collect(),
         };
-        self.each(files, &Deed::Restore);
+        self.each(files, &FileEffect::Restore);
     }
 }
 
@@ -394,17 +394,17 @@ mod tests {
     use super::*;
 
     fn shown(command: &str, cwd: &str) -> String {
-        let show = |touch: Touch| match touch.deed {
-            Deed::Write(Some(text)) => format!("write {} {text:?}", touch.path),
-            Deed::Append(Some(text)) => format!("append {} {text:?}", touch.path),
-            Deed::Write(None) => format!("write {}", touch.path),
-            Deed::Append(None) => format!("append {}", touch.path),
-            Deed::Change => format!("change {}", touch.path),
-            Deed::Restore => format!("restore {}", touch.path),
-            Deed::Delete => format!("delete {}", touch.path),
-            Deed::Copy { from } => format!("copy {from} {}", touch.path),
-            Deed::RenameTo { to } => format!("rename {} {}", touch.path, to.unwrap_or("?".into())),
-            Deed::RenameFrom { .. } => String::new(),
+        let show = |touch: Touch| match touch.effect {
+            FileEffect::Write(Some(text)) => format!("write {} {text:?}", touch.path),
+            FileEffect::Append(Some(text)) => format!("append {} {text:?}", touch.path),
+            FileEffect::Write(None) => format!("write {}", touch.path),
+            FileEffect::Append(None) => format!("append {}", touch.path),
+            FileEffect::Change => format!("change {}", touch.path),
+            FileEffect::Restore => format!("restore {}", touch.path),
+            FileEffect::Delete => format!("delete {}", touch.path),
+            FileEffect::Copy { from } => format!("copy {from} {}", touch.path),
+            FileEffect::RenameTo { to } => format!("rename {} {}", touch.path, to.unwrap_or("?".into())),
+            FileEffect::RenameFrom { .. } => String::new(),
         };
         let shown: Vec<String> =
             touched(command, Some(cwd)).into_iter().map(show).filter(|text| !text.is_empty()).collect();

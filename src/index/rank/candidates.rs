@@ -46,7 +46,7 @@ const COMMON: [&str; 69] = [
 
 /// What must be known besides the query.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::index) struct Aim<'q> {
+pub(in crate::index) struct SearchPlan<'q> {
     pub(in crate::index) query: &'q Query,
     pub(in crate::index) filter: &'q Filter,
     pub(in crate::index) corrections: &'q Corrections,
@@ -67,7 +67,7 @@ pub(in crate::index) struct Candidates {
 }
 
 /// Something a hit may be found by.
-struct Sign {
+struct ScoringClause {
     query: Box<dyn TantivyQuery>,
     /// In how many documents it stands; none for words side by side, which one of them finds as well.
     documents: Option<u64>,
@@ -77,7 +77,7 @@ struct Sign {
     own: bool,
 }
 
-impl Default for Sign {
+impl Default for ScoringClause {
     fn default() -> Self {
         Self { query: Box::new(EmptyQuery), documents: None, term: None, own: false }
     }
@@ -85,16 +85,16 @@ impl Default for Sign {
 
 impl Reader {
     /// How many documents the plain words of a query may select. Where something else narrows them down, all of them.
-    pub(in crate::index) fn budget(aim: Aim<'_>) -> u64 {
-        let narrowed = !aim.filter.conditions.is_empty() || !aim.query.conditions.is_empty();
+    pub(in crate::index) fn budget(plan: SearchPlan<'_>) -> u64 {
+        let narrowed = !plan.filter.conditions.is_empty() || !plan.query.conditions.is_empty();
         if narrowed { u64::MAX } else { SELECTED }
     }
 
     /// What to look for, with plain words that select no more than so many documents, or the rarest of them if even
     /// that one does.
-    pub(in crate::index) fn candidates(&self, aim: Aim<'_>, budget: u64) -> tantivy::Result<Candidates> {
-        let query = aim.query;
-        let mut clauses = self.clauses(aim.filter)?;
+    pub(in crate::index) fn candidates(&self, plan: SearchPlan<'_>, budget: u64) -> tantivy::Result<Candidates> {
+        let query = plan.query;
+        let mut clauses = self.clauses(plan.filter)?;
         clauses.extend(self.clauses(&Filter { conditions: query.conditions.clone(), ..Filter::default() })?);
         for need in &query.needs {
             clauses.push((Occur::Must, self.node(need)?));
@@ -114,13 +114,13 @@ impl Reader {
                 clauses.push((Occur::Must, Box::new(ConstScoreQuery::new(Box::new(AllQuery), 1.0))));
                 clauses.push((Occur::MustNot, exact(self.fields.kind, CHECKPOINT_KIND)));
             }
-        } else if aim.strict {
-            clauses.extend(searched(query).map(|chunk| (Occur::Must, self.all_parts(chunk, aim.corrections))));
+        } else if plan.strict {
+            clauses.extend(searched(query).map(|chunk| (Occur::Must, self.all_parts(chunk, plan.corrections))));
         } else if is_bound {
             // Where something else must be there, words only rank.
-            ranking = queries(self.signs(aim)?);
+            ranking = queries(self.signs(plan)?);
         } else {
-            let signs = self.signs(aim)?;
+            let signs = self.signs(plan)?;
             rare = rarest(&signs);
             let (selecting, rest) = divide(signs, budget);
             clauses.push((Occur::Must, Box::new(BooleanQuery::union(queries(selecting)))));
@@ -135,7 +135,7 @@ impl Reader {
         Ok(Candidates {
             query: Box::new(BooleanQuery::new(clauses)),
             ranking,
-            in_order: self.words_in_order(query, aim.corrections),
+            in_order: self.words_in_order(query, plan.corrections),
             rare,
         })
     }
@@ -153,70 +153,72 @@ impl Reader {
     }
 
     /// The most common words that begin so: what holds them often ranks higher.
-    fn signs_of_beginning(&self, beginning: &str) -> tantivy::Result<Vec<Sign>> {
+    fn signs_of_beginning(&self, beginning: &str) -> tantivy::Result<Vec<ScoringClause>> {
         let meant = self.completions(&beginning.to_lowercase())?;
         meant.iter().map(|one| self.sign(&one.term, one.weight)).collect()
     }
 
     /// All that the words may be found by.
-    fn signs(&self, aim: Aim<'_>) -> tantivy::Result<Vec<Sign>> {
-        let (query, body) = (aim.query, self.fields.body);
+    fn signs(&self, plan: SearchPlan<'_>) -> tantivy::Result<Vec<ScoringClause>> {
+        let (query, body) = (plan.query, self.fields.body);
         let mut signs = Vec::new();
         for chunk in searched(query) {
             for part in &chunk.terms {
-                self.put_signs(part, aim.corrections, &mut signs)?;
+                self.put_signs(part, plan.corrections, &mut signs)?;
             }
             for whole in &chunk.wholes {
-                self.put_signs(whole, aim.corrections, &mut signs)?;
+                self.put_signs(whole, plan.corrections, &mut signs)?;
             }
             if chunk.terms.len() > 1 {
                 // Pairs of characters may all be common, and yet few texts hold them side by side.
                 let documents = is_unspaced(chunk).then_some(0);
-                signs.push(Sign { query: phrase(body, &chunk.terms), documents, ..Sign::default() });
+                signs.push(ScoringClause { query: phrase(body, &chunk.terms), documents, ..ScoringClause::default() });
             }
         }
         let sequence = query.sequence();
         if sequence.len() >= PASTED && !query.thinned {
             // Whoever copies a line may miss the end of a word at either end of it.
             let within: Vec<String> = sequence[1..sequence.len() - 1].iter().map(ToString::to_string).collect();
-            signs.push(Sign { query: phrase(body, &within), documents: Some(0), ..Sign::default() });
+            signs.push(ScoringClause { query: phrase(body, &within), documents: Some(0), ..ScoringClause::default() });
         }
         for whole in joined_words(query) {
             signs.push(self.sign(&whole, 1.0)?);
         }
         signs.extend(
-            neighbours(query).iter().map(|pair| Sign { query: boosted(phrase(body, pair), 0.3), ..Sign::default() }),
+            neighbours(query)
+                .iter()
+                .map(|pair| ScoringClause { query: boosted(phrase(body, pair), 0.3), ..ScoringClause::default() }),
         );
         if query.shape == Shape::Path {
             let sequence: Vec<String> = query.sequence().into_iter().map(str::to_string).collect();
             // A path may be named nowhere but among the files of a document.
             let query = boosted(phrase(self.fields.path, &sequence), 2.0);
-            signs.push(Sign { query, documents: Some(0), ..Sign::default() });
+            signs.push(ScoringClause { query, documents: Some(0), ..ScoringClause::default() });
         }
         Ok(signs)
     }
 
     /// What a term of the query is found by: itself and other forms of it, or what is meant by it.
-    fn put_signs(&self, text: &str, corrections: &Corrections, signs: &mut Vec<Sign>) -> tantivy::Result<()> {
+    fn put_signs(&self, text: &str, corrections: &Corrections, signs: &mut Vec<ScoringClause>) -> tantivy::Result<()> {
         let others = match corrections.of(text) {
             Some(others) => others,
             None => {
-                signs.push(Sign { own: true, ..self.sign(text, 1.0)? });
+                signs.push(ScoringClause { own: true, ..self.sign(text, 1.0)? });
                 corrections.forms_of(text)
             }
         };
         let own = corrections.of(text).is_some();
         for other in others {
-            signs.push(Sign { own, ..self.sign(&other.term, other.weight)? });
+            signs.push(ScoringClause { own, ..self.sign(&other.term, other.weight)? });
         }
         Ok(())
     }
 
-    fn sign(&self, text: &str, weight: Score) -> tantivy::Result<Sign> {
+    fn sign(&self, text: &str, weight: Score) -> tantivy::Result<ScoringClause> {
         let documents = self.frequency(text)?;
         let term = (!text.contains(' ')).then(|| Term::from_field_text(self.fields.body, text));
         let query = boosted(self::term(self.fields.body, text), weight);
-        Ok(Sign { query, documents: Some(documents), term, own: false })
+        Ok(ScoringClause { query, documents: Some(documents), term, own: false })
     }
 
     /// A piece of the query that must be there as a whole: as one word, or all of its parts side by side.
@@ -324,7 +326,7 @@ impl Reader {
 }
 
 /// The rarest word that is there at all, if it is very rare.
-fn rarest(signs: &[Sign]) -> Option<Box<dyn TantivyQuery>> {
+fn rarest(signs: &[ScoringClause]) -> Option<Box<dyn TantivyQuery>> {
     let known =
         signs.iter().filter_map(|sign| Some((sign.documents.filter(|documents| *documents > 0)?, sign.term.as_ref()?)));
     let (documents, term) = known.min_by_key(|(documents, _)| *documents)?;
@@ -334,7 +336,7 @@ fn rarest(signs: &[Sign]) -> Option<Box<dyn TantivyQuery>> {
 
 /// Parts signs into those that select, the rarest first, and those that only rank. A word of the query's own selects in any
 /// case: `error message` is not only what holds `errorMessage`.
-fn divide(mut signs: Vec<Sign>, budget: u64) -> (Vec<Sign>, Vec<Sign>) {
+fn divide(mut signs: Vec<ScoringClause>, budget: u64) -> (Vec<ScoringClause>, Vec<ScoringClause>) {
     signs.sort_by_key(|sign| (!sign.own, sign.documents.unwrap_or(u64::MAX)));
     let (mut selected, mut own): (u64, u64) = (0, 0);
     signs.into_iter().partition(|sign| {
@@ -349,7 +351,7 @@ fn divide(mut signs: Vec<Sign>, budget: u64) -> (Vec<Sign>, Vec<Sign>) {
     })
 }
 
-fn queries(signs: Vec<Sign>) -> Vec<Box<dyn TantivyQuery>> {
+fn queries(signs: Vec<ScoringClause>) -> Vec<Box<dyn TantivyQuery>> {
     signs.into_iter().map(|sign| sign.query).collect()
 }
 
@@ -434,7 +436,7 @@ mod tests {
 
     #[test]
     fn one_word_of_the_query_selects_in_any_case() {
-        let sign = |documents, own| Sign { documents: Some(documents), own, ..Sign::default() };
+        let sign = |documents, own| ScoringClause { documents: Some(documents), own, ..ScoringClause::default() };
         for (signs, selecting) in [
             // Two words, both common, and what holds them as one.
             (&[(500, true), (700, true), (3, false)][..], &[500][..]),
@@ -456,7 +458,11 @@ mod tests {
             (&[Some(60), Some(50)], u64::MAX, &[50, 60]),
             (&[None], 100, &[]),
         ] {
-            let sign = |documents: &Option<u64>| Sign { documents: *documents, own: true, ..Sign::default() };
+            let sign = |documents: &Option<u64>| ScoringClause {
+                documents: *documents,
+                own: true,
+                ..ScoringClause::default()
+            };
             let (chosen, rest) = divide(documents.iter().map(sign).collect(), budget);
             assert_eq!(chosen.iter().filter_map(|sign| sign.documents).collect::<Vec<_>>(), selecting);
             assert_eq!(chosen.len() + rest.len(), documents.len());

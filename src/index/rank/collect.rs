@@ -11,18 +11,18 @@ use tantivy::query::Weight;
 use tantivy::{DocAddress, DocId, Score, SegmentOrdinal, SegmentReader};
 
 use crate::document::{Kind, Role};
-use crate::index::checkpoint::FileKey;
+use crate::index::file_key::FileKey;
 use crate::index::hash_map::{HashMap64, HashSet64};
 use crate::index::rank::seek::Probe;
 use crate::index::read::Reader;
-use crate::index::schema::{from_class, has_twin};
+use crate::index::schema::{from_class, has_text_hash};
 
 /// What has this much of the score of a prompt in the history may well be that prompt, with what was pasted.
 const NEAR: Score = 0.5;
 
 /// One hit.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct RawHit {
     pub(in crate::index) address: DocAddress,
     /// How well it matches; only comparable within one answer.
     pub score: f32,
@@ -40,7 +40,7 @@ pub struct Found {
 }
 
 /// Collects all matches and scores them.
-pub(in crate::index) struct Gather {
+pub(in crate::index) struct HitCollector {
     pub(in crate::index) wanted: Wanted,
     /// What adds to the score of a match.
     pub(in crate::index) ranking: Vec<Box<dyn Weight>>,
@@ -59,7 +59,7 @@ pub(in crate::index) struct Wanted {
     pub(in crate::index) prior: fn(u64) -> Score,
 }
 
-pub(in crate::index) struct GatherSegment {
+pub(in crate::index) struct SegmentHitCollector {
     wanted: Wanted,
     ranking: Vec<Probe>,
     in_order: Option<Probe>,
@@ -68,17 +68,17 @@ pub(in crate::index) struct GatherSegment {
     group: Arc<dyn ColumnValues<u64>>,
     session: Arc<dyn ColumnValues<u64>>,
     class: Arc<dyn ColumnValues<u64>>,
-    matches: Vec<Found>,
+    matches: Vec<RawHit>,
 }
 
-impl Collector for Gather {
-    type Fruit = Vec<Found>;
-    type Child = GatherSegment;
+impl Collector for HitCollector {
+    type Fruit = Vec<RawHit>;
+    type Child = SegmentHitCollector;
 
-    fn for_segment(&self, segment: SegmentOrdinal, reader: &SegmentReader) -> tantivy::Result<GatherSegment> {
+    fn for_segment(&self, segment: SegmentOrdinal, reader: &SegmentReader) -> tantivy::Result<SegmentHitCollector> {
         let columns = reader.fast_fields();
         let numbers = |name: &str| -> tantivy::Result<Arc<dyn ColumnValues<u64>>> { Ok(values(columns.u64(name)?)) };
-        Ok(GatherSegment {
+        Ok(SegmentHitCollector {
             wanted: self.wanted,
             ranking: self.ranking.iter().map(|one| Probe::new(&**one, reader)).collect::<tantivy::Result<_>>()?,
             in_order: self.in_order.as_ref().map(|one| Probe::new(&**one, reader)).transpose()?,
@@ -95,7 +95,7 @@ impl Collector for Gather {
         true
     }
 
-    fn merge_fruits(&self, fruits: Vec<Vec<Found>>) -> tantivy::Result<Vec<Found>> {
+    fn merge_fruits(&self, fruits: Vec<Vec<RawHit>>) -> tantivy::Result<Vec<RawHit>> {
         Ok(fruits
             .into_iter()
             .reduce(|one, other| {
@@ -107,8 +107,8 @@ impl Collector for Gather {
     }
 }
 
-impl SegmentCollector for GatherSegment {
-    type Fruit = Vec<Found>;
+impl SegmentCollector for SegmentHitCollector {
+    type Fruit = Vec<RawHit>;
 
     fn collect(&mut self, doc: DocId, score: Score) {
         let class = self.class.get_val(doc);
@@ -119,7 +119,7 @@ impl SegmentCollector for GatherSegment {
         let in_order = self.in_order.as_mut().and_then(|words| words.score(doc));
         let rare = self.rare.as_mut().is_some_and(|word| word.matches(doc));
         let score = (score + self.added(doc) + in_order.unwrap_or(0.0)) * (self.wanted.prior)(class);
-        self.matches.push(Found {
+        self.matches.push(RawHit {
             address: DocAddress::new(self.segment, doc),
             score,
             group: self.group.get_val(doc),
@@ -131,12 +131,12 @@ impl SegmentCollector for GatherSegment {
         });
     }
 
-    fn harvest(self) -> Vec<Found> {
+    fn harvest(self) -> Vec<RawHit> {
         self.matches
     }
 }
 
-impl GatherSegment {
+impl SegmentHitCollector {
     /// What else is in the document, by its score.
     fn added(&mut self, doc: DocId) -> Score {
         self.ranking.iter_mut().filter_map(|one| one.score(doc)).sum()
@@ -154,15 +154,15 @@ fn values(column: Column<u64>) -> Arc<dyn ColumnValues<u64>> {
 /// What is looked up only of some matches: most of them never come near the first page.
 pub(in crate::index) struct Details<'r> {
     reader: &'r Reader,
-    twin: Vec<Arc<dyn ColumnValues<u64>>>,
+    text_hash: Vec<Arc<dyn ColumnValues<u64>>>,
     time: Vec<Arc<dyn ColumnValues<i64>>>,
 }
 
 impl<'r> Details<'r> {
     pub(in crate::index) fn of(reader: &'r Reader) -> tantivy::Result<Self> {
-        let mut details = Self { reader, twin: Vec::new(), time: Vec::new() };
+        let mut details = Self { reader, text_hash: Vec::new(), time: Vec::new() };
         for reader in reader.searcher.segment_readers() {
-            details.twin.push(reader.fast_fields().u64("twin")?.first_or_default_col(0));
+            details.text_hash.push(reader.fast_fields().u64("twin")?.first_or_default_col(0));
             details.time.push(reader.fast_fields().i64("time")?.first_or_default_col(i64::MAX));
         }
         Ok(details)
@@ -174,47 +174,48 @@ impl<'r> Details<'r> {
     }
 
     /// The file it was read from.
-    fn source(&self, found: &Found) -> Option<FileKey> {
+    fn source(&self, found: &RawHit) -> Option<FileKey> {
         self.reader.source_key(found.address).ok()
     }
 
     /// Orders matches of one time: the conversation itself before a subagent's, then by file and line.
-    fn by_place(&self, a: &Found, b: &Found) -> Ordering {
-        let is_agent = |found: &Found| from_class(found.class).0 == Role::Subagent;
-        let path = |key: Option<FileKey>| key.and_then(|key| self.reader.card(key).ok()?).map(|card| card.path());
+    fn by_place(&self, a: &RawHit, b: &RawHit) -> Ordering {
+        let is_agent = |found: &RawHit| from_class(found.class).0 == Role::Subagent;
+        let path =
+            |key: Option<FileKey>| key.and_then(|key| self.reader.summary(key).ok()?).map(|summary| summary.path());
         let (source_a, source_b) = (self.source(a), self.source(b));
         let by_path = || if source_a == source_b { Ordering::Equal } else { path(source_a).cmp(&path(source_b)) };
-        let line = |found: &Found| (self.reader.line_of(found.address), found.address);
+        let line = |found: &RawHit| (self.reader.line_of(found.address), found.address);
         is_agent(a).cmp(&is_agent(b)).then_with(by_path).then_with(|| line(a).cmp(&line(b)))
     }
 
-    fn twin(&self, found: &Found) -> u64 {
-        let column = self.twin.get(found.address.segment_ord as usize).filter(|_| has_twin(found.class));
+    fn text_hash(&self, found: &RawHit) -> u64 {
+        let column = self.text_hash.get(found.address.segment_ord as usize).filter(|_| has_text_hash(found.class));
         column.map_or(0, |column| column.get_val(found.address.doc_id))
     }
 }
 
 /// Folds matches into hits: one for each group, none for an echo of another.
-/// What only the prompt history has is a hit where it is not [`Told`]; with `all_history` in any case, as long as nobody knows
+/// What only the prompt history has is a hit where it is not [`ShownElsewhere`]; with `all_history` in any case, as long as nobody knows
 /// which of the others are hits.
 /// Copies come back apart, by group.
-pub(in crate::index) fn fold(
-    mut matches: Vec<Found>,
+pub(in crate::index) fn dedup(
+    mut matches: Vec<RawHit>,
     details: &Details<'_>,
     all_history: bool,
-) -> (Vec<Found>, HashMap64<Vec<Found>>) {
-    let mut equals: HashMap64<Vec<Found>> = HashMap64::default();
+) -> (Vec<RawHit>, HashMap64<Vec<RawHit>>) {
+    let mut equals: HashMap64<Vec<RawHit>> = HashMap64::default();
     // How well the copy that is shown matches by itself; the hit has the best of all.
     let mut own: HashMap64<Score> = HashMap64::default();
     let mut seen = Seen::with_room_for(matches.len());
     let mut spoken = HashSet64::default();
-    let mut echoes: Vec<(i64, Found)> = Vec::new();
+    let mut echoes: Vec<(i64, RawHit)> = Vec::new();
     let mut count = 0;
     for at in 0..matches.len() {
         let found = matches[at];
-        let twin = details.twin(&found);
-        if twin != 0 && !is_echo(&found) {
-            spoken.insert(twin);
+        let text_hash = details.text_hash(&found);
+        if text_hash != 0 && !is_echo(&found) {
+            spoken.insert(text_hash);
         }
         match seen.place(found.group, |place| matches[place].group, count) {
             None => {
@@ -224,7 +225,7 @@ pub(in crate::index) fn fold(
             }
             Some(place) => {
                 let hit = matches[place];
-                let known = Found { score: own.get(&found.group).copied().unwrap_or(hit.score), ..hit };
+                let known = RawHit { score: own.get(&found.group).copied().unwrap_or(hit.score), ..hit };
                 let is_other = || found.session != known.session || details.source(&found) != details.source(&known);
                 match equals.get_mut(&found.group) {
                     Some(copies) => copies.push(found),
@@ -233,7 +234,7 @@ pub(in crate::index) fn fold(
                 }
                 let first = if comes_first(&found, &known, details) { found } else { known };
                 own.insert(found.group, first.score);
-                matches[place] = Found {
+                matches[place] = RawHit {
                     score: found.score.max(hit.score),
                     in_order: found.in_order || hit.in_order,
                     rare: found.rare || hit.rare,
@@ -251,15 +252,19 @@ pub(in crate::index) fn fold(
     });
     // The first of several echoes speaks for the others.
     echoes.sort_unstable_by(|(time_a, a), (time_b, b)| time_a.cmp(time_b).then_with(|| details.by_place(a, b)));
-    let told = Told::by(if echoes.iter().any(|(_, echo)| is_history(echo)) { &matches } else { &[] });
-    for (_, echo) in echoes {
-        let is_hit = match (is_history(&echo), all_history) {
-            (true, true) => !spoken.contains(&details.twin(&echo)),
-            (true, false) => !told.tells(&echo) && spoken.insert(details.twin(&echo)),
-            (false, _) => spoken.insert(details.twin(&echo)),
+    let told = ShownElsewhere::by(if echoes.iter().any(|(_, is_duplicate)| is_history(is_duplicate)) {
+        &matches
+    } else {
+        &[]
+    });
+    for (_, is_duplicate) in echoes {
+        let is_hit = match (is_history(&is_duplicate), all_history) {
+            (true, true) => !spoken.contains(&details.text_hash(&is_duplicate)),
+            (true, false) => !told.tells(&is_duplicate) && spoken.insert(details.text_hash(&is_duplicate)),
+            (false, _) => spoken.insert(details.text_hash(&is_duplicate)),
         };
         if is_hit {
-            matches.push(echo);
+            matches.push(is_duplicate);
         }
     }
     (matches, equals)
@@ -267,10 +272,10 @@ pub(in crate::index) fn fold(
 
 /// Which prompts of the history their sessions tell better, with what was pasted: something else of the session comes near
 /// them.
-pub(in crate::index) struct Told(HashMap64<Score>);
+pub(in crate::index) struct ShownElsewhere(HashMap64<Score>);
 
-impl Told {
-    pub(in crate::index) fn by(hits: &[Found]) -> Self {
+impl ShownElsewhere {
+    pub(in crate::index) fn by(hits: &[RawHit]) -> Self {
         let mut best: HashMap64<Score> = HashMap64::default();
         for found in hits.iter().filter(|found| !is_history(found)) {
             let best = best.entry(found.session).or_default();
@@ -279,12 +284,12 @@ impl Told {
         Self(best)
     }
 
-    pub(in crate::index) fn tells(&self, found: &Found) -> bool {
+    pub(in crate::index) fn tells(&self, found: &RawHit) -> bool {
         is_history(found) && self.0.get(&found.session).is_some_and(|best| *best >= found.score * NEAR)
     }
 }
 
-fn is_history(found: &Found) -> bool {
+fn is_history(found: &RawHit) -> bool {
     from_class(found.class).1 == Kind::History
 }
 
@@ -317,17 +322,17 @@ impl Seen {
     }
 }
 
-fn is_echo(found: &Found) -> bool {
+fn is_echo(found: &RawHit) -> bool {
     from_class(found.class).2
 }
 
 /// Of two copies of a message the earlier one is shown; of two parts, the one that matches better.
-fn comes_first(a: &Found, b: &Found, details: &Details<'_>) -> bool {
+fn comes_first(a: &RawHit, b: &RawHit, details: &Details<'_>) -> bool {
     // An echo is none of a copy of itself: it would be dropped with it.
     if is_echo(a) != is_echo(b) {
         return is_echo(b);
     }
-    let is_meta = |found: &Found| from_class(found.class).0 == Role::Meta;
+    let is_meta = |found: &RawHit| from_class(found.class).0 == Role::Meta;
     if is_meta(a) != is_meta(b) {
         return is_meta(b);
     }
@@ -336,11 +341,11 @@ fn comes_first(a: &Found, b: &Found, details: &Details<'_>) -> bool {
         return time_a < time_b;
     }
     if a.session != b.session {
-        // Told by their paths, for those that are shown; see `Reader::settle`.
+        // Told by their paths, for those that are shown; see `Reader::pick_copy`.
         return a.session < b.session;
     }
     // The conversation itself, rather than the copy a subagent was given of it.
-    let is_agent = |found: &Found| from_class(found.class).0 == Role::Subagent;
+    let is_agent = |found: &RawHit| from_class(found.class).0 == Role::Subagent;
     if is_agent(a) != is_agent(b) {
         return is_agent(b);
     }
@@ -349,6 +354,6 @@ fn comes_first(a: &Found, b: &Found, details: &Details<'_>) -> bool {
         return source_a < source_b;
     }
     // A line that was written again, or parts that match as well: the order in the index may change with every merge.
-    let place = |found: &Found| (details.reader.line_of(found.address), found.address);
+    let place = |found: &RawHit| (details.reader.line_of(found.address), found.address);
     if a.score == b.score { place(a) < place(b) } else { a.score > b.score }
 }

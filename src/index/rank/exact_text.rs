@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::index::hash_map::HashMap64;
 use crate::index::rank::Factors;
-use crate::index::rank::collect::Found;
+use crate::index::rank::collect::RawHit;
 
 use crate::index::read::Reader;
 use crate::query::{Query, Shape};
@@ -17,18 +17,18 @@ const AS_TYPED: f32 = 1.5;
 
 impl Reader {
     /// Raises those hits, the best of which come first, that hold the query as it was typed.
-    pub(in crate::index) fn compare_letters(
+    pub(in crate::index) fn boost_verbatim(
         &self,
         query: &Query,
-        hits: &mut [Found],
+        hits: &mut [RawHit],
         factors: &mut HashMap64<Factors>,
     ) {
         let Some(typed) = as_typed(query) else { return };
-        let with_words = |hit: &&mut Found| factors.get(&hit.group).is_some_and(|found| found.verbatim > 1.0);
-        let mut read: Vec<&mut Found> = hits.iter_mut().filter(with_words).take(READ_CAP).collect();
+        let with_words = |hit: &&mut RawHit| factors.get(&hit.group).is_some_and(|found| found.verbatim > 1.0);
+        let mut read: Vec<&mut RawHit> = hits.iter_mut().filter(with_words).take(READ_CAP).collect();
         // In the order in which they are kept, as several may stand in what is unpacked for one.
         read.sort_unstable_by_key(|hit| hit.address);
-        let holds = |hit: &&mut Found| self.fetch(hit).is_ok_and(|(_, document)| typed.is_in(&document.text));
+        let holds = |hit: &&mut RawHit| self.fetch(hit).is_ok_and(|(_, document)| typed.is_in(&document.text));
         let held: Vec<bool> = read.par_iter().map(holds).collect();
         let best = factors.values().map(|found| found.words).fold(0.0, f32::max);
         for (hit, _) in read.into_iter().zip(held).filter(|(_, held)| *held) {

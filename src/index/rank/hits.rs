@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use crate::document::{Document, Kind};
 use crate::error::Result;
-use crate::index::checkpoint::FileKey;
-use crate::index::rank::collect::Found;
+use crate::index::file_key::FileKey;
+use crate::index::rank::collect::RawHit;
 use crate::index::read::Reader;
 
 /// Texts that one thread reads before it looks for more.
@@ -15,7 +15,7 @@ const CHUNK: usize = 32;
 
 impl Reader {
     /// Returns the documents of hits, and the files they were read from.
-    pub fn fetch_all(&self, hits: &[Found]) -> Result<Vec<(FileKey, Document)>> {
+    pub fn fetch_all(&self, hits: &[RawHit]) -> Result<Vec<(FileKey, Document)>> {
         hits.iter().map(|hit| self.fetch(hit)).collect()
     }
 
@@ -23,13 +23,13 @@ impl Reader {
     /// order in which they are kept, as many stand in each piece that is unpacked.
     pub fn read_each(
         &self,
-        hits: &[Found],
+        hits: &[RawHit],
         deadline: Instant,
         ask: impl Fn(&str) -> bool + Sync,
     ) -> Result<Vec<(u64, bool)>> {
-        let mut hits: Vec<&Found> = hits.iter().collect();
+        let mut hits: Vec<&RawHit> = hits.iter().collect();
         hits.sort_unstable_by_key(|hit| hit.address);
-        let read = |hits: &[&Found]| -> Result<Vec<(u64, bool)>> {
+        let read = |hits: &[&RawHit]| -> Result<Vec<(u64, bool)>> {
             let in_time = hits.iter().take_while(|_| Instant::now() < deadline);
             in_time.map(|hit| Ok((hit.group, ask(&self.document(hit.address)?.text)))).collect()
         };
@@ -38,7 +38,7 @@ impl Reader {
     }
 
     /// The document of a hit, and the file it was read from.
-    pub fn fetch(&self, found: &Found) -> Result<(FileKey, Document)> {
+    pub fn fetch(&self, found: &RawHit) -> Result<(FileKey, Document)> {
         let (key, mut document) = self.fetch_at(found.address)?;
         if document.kind == Kind::Title
             && let Some(Some(session)) = self.guarded(|| self.named_session(found.address))?
@@ -49,7 +49,7 @@ impl Reader {
     }
 
     /// The documents just before and just behind a hit in its file, in order.
-    pub fn neighbours(&self, found: &Found, before: usize, after: usize) -> Result<(Vec<Document>, Vec<Document>)> {
+    pub fn neighbours(&self, found: &RawHit, before: usize, after: usize) -> Result<(Vec<Document>, Vec<Document>)> {
         let all = self.in_order(self.source_of(found.address)?)?;
         let Some(at) = all.iter().position(|address| *address == found.address) else {
             return Ok((Vec::new(), Vec::new()));

@@ -21,11 +21,11 @@ use tantivy::query::EnableScoring;
 
 use crate::document::{Kind, Role};
 use crate::error::Result;
-use crate::index::checkpoint::FileKey;
+use crate::index::file_key::FileKey;
 use crate::index::hash_map::HashMap64;
 use crate::index::hash_map::HashSet64;
-use crate::index::rank::candidates::{Aim, Candidates};
-use crate::index::rank::collect::{Details, Found, Gather, Told, Wanted, fold};
+use crate::index::rank::candidates::{Candidates, SearchPlan};
+use crate::index::rank::collect::{Details, HitCollector, RawHit, ShownElsewhere, Wanted, dedup};
 
 use crate::index::rank::score::prior_for;
 use crate::index::rank::spelling::Corrections;
@@ -91,7 +91,7 @@ pub struct Factors {
 /// All hits. Ordering all of them would take longer than finding them, so only the first few are in order at first.
 #[derive(Clone, Debug, Default)]
 pub struct Ranked {
-    hits: Vec<Found>,
+    hits: Vec<RawHit>,
     in_order: usize,
     sort: Sort,
     factors: HashMap64<Factors>,
@@ -103,7 +103,7 @@ pub struct Ranked {
 
 impl Ranked {
     /// All hits, the first of them in order.
-    pub fn hits(&self) -> &[Found] {
+    pub fn hits(&self) -> &[RawHit] {
         &self.hits
     }
 
@@ -113,7 +113,7 @@ impl Ranked {
     }
 
     /// What the score of a hit is made of, if it was looked at closely.
-    pub fn factors(&self, hit: &Found) -> Option<Factors> {
+    pub fn factors(&self, hit: &RawHit) -> Option<Factors> {
         self.factors.get(&hit.group).copied()
     }
 
@@ -126,27 +126,27 @@ impl Ranked {
 
     /// Drops what Claude Code itself put in: reminders and skills stand in every session. Left are those that hold the
     /// query word for word where nothing that was said does, or all of them where there is nothing else.
-    fn set_meta_aside(&mut self) {
-        let is_meta = |hit: &Found| from_class(hit.class).0 == Role::Meta;
+    fn drop_meta(&mut self) {
+        let is_meta = |hit: &RawHit| from_class(hit.class).0 == Role::Meta;
         self.only_meta = !self.hits.is_empty() && self.hits.iter().all(is_meta);
         if self.only_meta || !self.hits.iter().any(is_meta) {
             return;
         }
         let mut hits = std::mem::take(&mut self.hits);
-        let word_for_word = |hit: &Found| self.factors(hit).is_some_and(|found| found.verbatim > 1.0);
+        let word_for_word = |hit: &RawHit| self.factors(hit).is_some_and(|found| found.verbatim > 1.0);
         let closest = &hits[..self.in_order];
         let said = self.sort != Sort::Relevance || closest.iter().any(|hit| !is_meta(hit) && word_for_word(hit));
-        let stays = |hit: &Found| !is_meta(hit) || !said && word_for_word(hit);
+        let stays = |hit: &RawHit| !is_meta(hit) || !said && word_for_word(hit);
         let in_order = closest.iter().filter(|hit| stays(hit)).count();
         hits.retain(stays);
         (self.hits, self.in_order) = (hits, in_order);
     }
 
     /// Keeps only those hits that a look at their texts has confirmed.
-    pub fn retain(&mut self, keep: impl FnMut(&Found) -> bool) {
+    pub fn retain(&mut self, keep: impl FnMut(&RawHit) -> bool) {
         self.order_all();
         self.hits.retain(keep);
-        let told = Told::by(&self.hits);
+        let told = ShownElsewhere::by(&self.hits);
         self.hits.retain(|hit| !told.tells(hit));
         self.in_order = self.hits.len();
         self.sessions = self.hits.iter().map(|hit| hit.session).collect::<HashSet64>().len();
@@ -158,45 +158,45 @@ impl Reader {
     pub fn find(&self, search: &Search<'_>) -> Result<Ranked> {
         self.guarded(|| {
             let Search { query, filter, corrections, sort, strict, .. } = *search;
-            let aim = Aim { query, filter, corrections, strict };
-            let budget = Self::budget(aim);
-            let mut matches = self.matches(aim, budget)?;
-            let is_wanted = |found: &Found| finds_meta(aim) || from_class(found.class).0 != Role::Meta;
+            let plan = SearchPlan { query, filter, corrections, strict };
+            let budget = Self::budget(plan);
+            let mut matches = self.matches(plan, budget)?;
+            let is_wanted = |found: &RawHit| finds_meta(plan) || from_class(found.class).0 != Role::Meta;
             if budget < u64::MAX && !matches.iter().any(is_wanted) {
                 // The rare words may stand in nothing that is wanted.
-                matches = self.matches(aim, u64::MAX)?;
+                matches = self.matches(plan, u64::MAX)?;
             }
             let details = Details::of(self)?;
-            let (mut hits, equals) = fold(matches, &details, query.has_patterns());
-            let look_up = |hit: &mut Found| hit.time = details.time(hit.address);
+            let (mut hits, equals) = dedup(matches, &details, query.has_patterns());
+            let look_up = |hit: &mut RawHit| hit.time = details.time(hit.address);
             if sort != Sort::Relevance {
                 hits.iter_mut().for_each(look_up);
             }
             let in_order = best_first(&mut hits, sort);
             hits[..in_order].iter_mut().for_each(look_up);
-            self.settle(&mut hits[..in_order], &equals, &details)?;
-            self.give_names(&mut hits[..in_order])?;
-            let mut factors = self.look_again(search, &mut hits[..in_order])?;
+            self.pick_copy(&mut hits[..in_order], &equals, &details)?;
+            self.attribute_titles(&mut hits[..in_order])?;
+            let mut factors = self.rescore(search, &mut hits[..in_order])?;
             hits[..in_order].sort_unstable_by(|a, b| a.order(b, sort));
             if sort == Sort::Relevance {
-                self.compare_letters(query, &mut hits[..in_order], &mut factors);
+                self.boost_verbatim(query, &mut hits[..in_order], &mut factors);
                 hits[..in_order].sort_unstable_by(|a, b| a.order(b, sort));
             }
             let mut ranked = Ranked { hits, in_order, sort, factors, ..Ranked::default() };
-            if !finds_meta(aim) {
-                ranked.set_meta_aside();
+            if !finds_meta(plan) {
+                ranked.drop_meta();
             }
             ranked.sessions = ranked.hits.iter().map(|hit| hit.session).collect::<HashSet64>().len();
             Ok(ranked)
         })
     }
 
-    fn matches(&self, aim: Aim<'_>, budget: u64) -> tantivy::Result<Vec<Found>> {
-        let Candidates { query, ranking, in_order, rare } = self.candidates(aim, budget)?;
+    fn matches(&self, plan: SearchPlan<'_>, budget: u64) -> tantivy::Result<Vec<RawHit>> {
+        let Candidates { query, ranking, in_order, rare } = self.candidates(plan, budget)?;
         let wanted =
-            Wanted { without: aim.filter.without_session.as_deref().map(session_key), prior: prior_for(aim.query) };
+            Wanted { without: plan.filter.without_session.as_deref().map(session_key), prior: prior_for(plan.query) };
         let scoring = EnableScoring::enabled_from_searcher(&self.searcher);
-        let gather = Gather {
+        let gather = HitCollector {
             wanted,
             ranking: ranking.iter().map(|one| one.weight(scoring)).collect::<tantivy::Result<_>>()?,
             in_order: in_order.map(|words| words.weight(scoring)).transpose()?,
@@ -210,30 +210,35 @@ impl Reader {
 
     /// Of copies of equal age, shows that of the conversation itself rather than what a subagent was given, and then the
     /// one whose file comes first.
-    fn settle(&self, hits: &mut [Found], equals: &HashMap64<Vec<Found>>, details: &Details<'_>) -> tantivy::Result<()> {
+    fn pick_copy(
+        &self,
+        hits: &mut [RawHit],
+        equals: &HashMap64<Vec<RawHit>>,
+        details: &Details<'_>,
+    ) -> tantivy::Result<()> {
         let mut places: HashMap<FileKey, (bool, PathBuf)> = HashMap::new();
         for hit in hits.iter_mut() {
             let Some(copies) = equals.get(&hit.group) else { continue };
             let mut placed = Vec::with_capacity(copies.len());
             for copy in copies.iter().filter(|copy| details.time(copy.address) == hit.time) {
                 let place = places.entry(self.source_key(copy.address)?).or_insert_with_key(|key| {
-                    let file = self.card(*key).ok().flatten();
+                    let file = self.summary(*key).ok().flatten();
                     file.map(|file| (file.source_kind() == SourceKind::Agent, file.path())).unwrap_or_default()
                 });
                 placed.push(((from_class(copy.class).2, place.clone()), copy));
             }
-            let line = |one: &Found| (self.line_of(one.address), one.address);
-            let better = |a: &Found, b: &Found| b.score.total_cmp(&a.score).then_with(|| line(a).cmp(&line(b)));
+            let line = |one: &RawHit| (self.line_of(one.address), one.address);
+            let better = |a: &RawHit, b: &RawHit| b.score.total_cmp(&a.score).then_with(|| line(a).cmp(&line(b)));
             if let Some((_, first)) = placed.into_iter().min_by(|a, b| a.0.cmp(&b.0).then_with(|| better(a.1, b.1))) {
                 let (in_order, rare) = (hit.in_order, hit.rare);
-                *hit = Found { score: hit.score, time: hit.time, in_order, rare, ..*first };
+                *hit = RawHit { score: hit.score, time: hit.time, in_order, rare, ..*first };
             }
         }
         Ok(())
     }
 
     /// A name that a file gives to another session, by way of a message, is a hit of that one.
-    fn give_names(&self, hits: &mut [Found]) -> tantivy::Result<()> {
+    fn attribute_titles(&self, hits: &mut [RawHit]) -> tantivy::Result<()> {
         let names = hits.iter_mut().filter(|hit| from_class(hit.class).1 == Kind::Title);
         for hit in names.take(NAMES_CAP) {
             match self.named_session(hit.address)? {
@@ -247,8 +252,8 @@ impl Reader {
 }
 
 /// Puts those that are looked at again to the front, and says how many they are.
-fn best_first(hits: &mut [Found], sort: Sort) -> usize {
-    let first = |hits: &mut [Found], count: usize| {
+fn best_first(hits: &mut [RawHit], sort: Sort) -> usize {
+    let first = |hits: &mut [RawHit], count: usize| {
         if count < hits.len() {
             hits.select_nth_unstable_by(count, |a, b| a.order(b, sort));
         }
@@ -268,7 +273,7 @@ fn best_first(hits: &mut [Found], sort: Sort) -> usize {
     reserved + first(&mut hits[reserved..], RESCORED)
 }
 
-impl Found {
+impl RawHit {
     /// The better score first, then the newer, then a fixed order; or by time alone.
     fn order(&self, other: &Self, sort: Sort) -> std::cmp::Ordering {
         let newest = |hit: &Self| if hit.time == i64::MAX { i64::MIN } else { hit.time };
@@ -283,7 +288,7 @@ impl Found {
     }
 }
 
-fn finds_meta(aim: Aim<'_>) -> bool {
-    let in_query = Filter { conditions: aim.query.conditions.clone(), ..Filter::default() };
-    aim.filter.finds_meta() || in_query.finds_meta()
+fn finds_meta(plan: SearchPlan<'_>) -> bool {
+    let in_query = Filter { conditions: plan.query.conditions.clone(), ..Filter::default() };
+    plan.filter.finds_meta() || in_query.finds_meta()
 }

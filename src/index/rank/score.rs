@@ -11,7 +11,7 @@ use crate::document::{Kind, Role};
 use crate::error::Result;
 use crate::index::hash_map::HashMap64;
 use crate::index::rank::candidates::{corrected_sequence, is_common, phrase, term};
-use crate::index::rank::collect::Found;
+use crate::index::rank::collect::RawHit;
 
 use crate::index::rank::seek::Probe;
 use crate::index::rank::spelling::Corrections;
@@ -46,10 +46,10 @@ const PAIRS: std::ops::RangeInclusive<usize> = 4..=16;
 
 impl Reader {
     /// Raises hits that hold more of the query, those that hold it word for word, and a little those that are new.
-    pub(in crate::index) fn look_again(
+    pub(in crate::index) fn rescore(
         &self,
         search: &Search<'_>,
-        hits: &mut [Found],
+        hits: &mut [RawHit],
     ) -> tantivy::Result<HashMap64<Factors>> {
         hits.sort_unstable_by_key(|hit| hit.address);
         let addresses: Vec<DocAddress> = hits.iter().map(|hit| hit.address).collect();
@@ -93,7 +93,7 @@ impl Reader {
                     (false, true) => side_by_side,
                     (false, false) => 1.0,
                 },
-                age: newness(hit.time, search.now),
+                age: recency(hit.time, search.now),
             };
             hit.score = found.words * kind * found.coverage * found.verbatim * found.age;
             factors.insert(hit.group, found);
@@ -282,7 +282,7 @@ fn by_nothing(class: u64) -> Score {
     if from_class(class).0 == Role::Meta { 0.6 } else { 1.0 }
 }
 
-fn newness(time: i64, now: i64) -> f32 {
+fn recency(time: i64, now: i64) -> f32 {
     if time == i64::MAX || now == 0 {
         return 1.0 - AGE_SHARE;
     }

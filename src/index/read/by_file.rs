@@ -7,7 +7,7 @@ use tantivy::{DocAddress, Term};
 
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
-use crate::index::checkpoint::FileKey;
+use crate::index::file_key::FileKey;
 use crate::index::read::Reader;
 use crate::index::read::filter::beginning;
 use crate::index::schema::from_class;
@@ -91,9 +91,10 @@ impl Reader {
             for address in self.searcher.search(&query, &DocSetCollector)? {
                 let columns = self.searcher.segment_reader(address.segment_ord).fast_fields();
                 let class = columns.u64("class")?.first(address.doc_id).unwrap_or_default();
-                let (role, kind, echo) = from_class(class);
+                let (role, kind, is_duplicate) = from_class(class);
                 let time = columns.i64("time")?.first(address.doc_id);
-                let is_prompt = matches!(role, Role::Human | Role::Programmatic) && !(echo && kind != Kind::Queued);
+                let is_prompt =
+                    matches!(role, Role::Human | Role::Programmatic) && !(is_duplicate && kind != Kind::Queued);
                 said.extend(time.filter(|_| is_prompt).map(|time| Said { time, address }));
             }
             said.sort_unstable_by_key(|said| (said.time, said.address));

@@ -9,10 +9,11 @@ use tantivy::{DocAddress, SegmentOrdinal, SegmentReader};
 
 use crate::document::Document;
 use crate::error::Result;
-use crate::index::checkpoint::{Checkpoint, FileKey};
+use crate::index::checkpoint::Checkpoint;
 use crate::index::disk::damage_flag::met;
 use crate::index::errors::damaged_entry;
-use crate::index::file_summary::Card;
+use crate::index::file_key::FileKey;
+use crate::index::file_summary::FileSummary;
 use crate::index::read::Reader;
 use crate::index::store::sealed::Sealed;
 
@@ -31,7 +32,7 @@ pub(in crate::index) struct Columns {
     pub(in crate::index) group: Column<u64>,
     /// The files that documents were read from.
     source: Option<StrColumn>,
-    card: Option<StrColumn>,
+    summary: Option<StrColumn>,
     line: Column<u64>,
     /// Files by their places in `source`, as far as they were looked up.
     keys: Mutex<HashMap<u64, FileKey>>,
@@ -41,8 +42,8 @@ impl Columns {
     fn open(reader: &SegmentReader) -> tantivy::Result<Self> {
         let fields = reader.fast_fields();
         let (group, line) = (fields.u64("group")?, fields.u64("line")?);
-        let (source, card) = (fields.str("source")?, fields.str("card")?);
-        Ok(Self { group, source, card, line, keys: Mutex::default() })
+        let (source, summary) = (fields.str("source")?, fields.str("card")?);
+        Ok(Self { group, source, summary, line, keys: Mutex::default() })
     }
 }
 
@@ -109,14 +110,15 @@ impl Reader {
         Ok(slot.get_or_init(|| opened))
     }
 
-    pub(in crate::index) fn card_at(&self, address: DocAddress) -> Result<Card> {
+    pub(in crate::index) fn summary_at(&self, address: DocAddress) -> Result<FileSummary> {
         let mut json = String::new();
         self.guarded(|| {
-            let cards = &self.columns(address.segment_ord)?.card;
-            if let Some((cards, ord)) =
-                cards.as_ref().and_then(|cards| cards.term_ords(address.doc_id).next().map(|ord| (cards, ord)))
+            let summaries = &self.columns(address.segment_ord)?.summary;
+            if let Some((summaries, ord)) = summaries
+                .as_ref()
+                .and_then(|summaries| summaries.term_ords(address.doc_id).next().map(|ord| (summaries, ord)))
             {
-                cards.ord_to_str(ord, &mut json)?;
+                summaries.ord_to_str(ord, &mut json)?;
             }
             Ok(())
         })?;

@@ -20,11 +20,12 @@ use tantivy::{DocAddress, DocId, DocSet as _, ReloadPolicy, Searcher, SegmentRea
 
 use crate::document::{Document, Kind};
 use crate::error::Result;
-use crate::index::checkpoint::{Checkpoint, FORGOTTEN, FileKey, Known};
+use crate::index::checkpoint::{Checkpoint, FORGOTTEN, Known};
 use crate::index::disk::directory::SafeDirectory;
 use crate::index::disk::{cleanup, damage_flag};
 use crate::index::errors::{damage, damaged, tantivy_error};
-use crate::index::file_summary::Card;
+use crate::index::file_key::FileKey;
+use crate::index::file_summary::FileSummary;
 use crate::index::hash_map::{HashMap64, HashSet64};
 use crate::index::open::{Header, check_sums, open_checked, register};
 use crate::index::read::entries::Opened;
@@ -163,24 +164,24 @@ impl Reader {
     }
 
     /// What an answer says of a file; none if nothing was read of it, or if it cannot be told.
-    pub fn card(&self, key: FileKey) -> Result<Option<Card>> {
+    pub fn summary(&self, key: FileKey) -> Result<Option<FileSummary>> {
         let found = self.with_term(&Term::from_field_text(self.fields.checkpoint, &key.text()))?;
         match found.as_slice() {
-            [one] => self.card_at(*one).map(Some),
+            [one] => self.summary_at(*one).map(Some),
             _ => Ok(None),
         }
     }
 
     /// The card that speaks for a session: of its own transcript, or of another of its files where it has none.
-    pub fn card_of_session(&self, session: &str) -> Result<Option<Card>> {
+    pub fn session_summary(&self, session: &str) -> Result<Option<FileSummary>> {
         let of_session = Term::from_field_text(self.fields.session, session);
         let main = Term::from_field_text(self.fields.flag, MAIN_FILE);
         let any = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
         for which in [main, any] {
             let found = self.guarded(|| self.with_both(&of_session, &which))?;
             if !found.is_empty() {
-                let cards = found.into_iter().map(|at| self.card_at(at)).collect::<Result<Vec<_>>>()?;
-                return Ok(cards.into_iter().min_by_key(Card::rank));
+                let summaries = found.into_iter().map(|at| self.summary_at(at)).collect::<Result<Vec<_>>>()?;
+                return Ok(summaries.into_iter().min_by_key(FileSummary::rank));
             }
         }
         Ok(None)
@@ -266,7 +267,8 @@ impl Reader {
             Ok(())
         })?;
         let documents = self.documents(&found)?;
-        let is_copy = |document: &Document| [&document.uuid, &document.note].into_iter().flatten().any(|id| id == uuid);
+        let is_copy =
+            |document: &Document| [&document.uuid, &document.copied_from].into_iter().flatten().any(|id| id == uuid);
         Ok(documents.into_iter().filter(is_copy).collect())
     }
 
@@ -339,7 +341,7 @@ impl Reader {
         if column.first(address.doc_id).is_none() {
             return Ok(None);
         }
-        let leaf = self.document(address).ok().and_then(|title| title.note.map(|leaf| (leaf, title.session)));
+        let leaf = self.document(address).ok().and_then(|title| title.title_leaf.map(|leaf| (leaf, title.session)));
         let line = leaf.and_then(|(leaf, session)| self.by_uuid(&leaf, &session).ok().flatten());
         Ok(Some(line.map(|line| line.session)))
     }

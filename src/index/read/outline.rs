@@ -10,7 +10,8 @@ use tantivy::{DocAddress, DocId, Term};
 
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
-use crate::index::checkpoint::{Checkpoint, FileKey};
+use crate::index::checkpoint::Checkpoint;
+use crate::index::file_key::FileKey;
 use crate::index::read::{Reader, exact, holding};
 use crate::index::schema::{CHECKPOINT_KIND, from_class, session_key};
 use crate::index::store::ids::uuid_bytes;
@@ -28,7 +29,7 @@ pub struct Step {
     /// What it is.
     pub kind: Kind,
     /// Fingerprint of words that may stand more than once in a session; 0 for none.
-    pub twin: u64,
+    pub text_hash: u64,
     /// When, in milliseconds since 1970.
     pub time: Option<i64>,
 }
@@ -87,8 +88,8 @@ impl Reader {
                     let Some(class) = classes.first(doc) else { continue };
                     let (role, kind, _) = from_class(class);
                     let address = DocAddress::new(segment, doc);
-                    let (line, twin) = (lines.first(doc).unwrap_or(0), twins.first(doc).unwrap_or(0));
-                    steps.push(Step { address, line, role, kind, twin, time: times.first(doc) });
+                    let (line, text_hash) = (lines.first(doc).unwrap_or(0), twins.first(doc).unwrap_or(0));
+                    steps.push(Step { address, line, role, kind, text_hash, time: times.first(doc) });
                 }
             }
             Ok(steps)

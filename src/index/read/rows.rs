@@ -8,7 +8,8 @@ use tantivy::{DocAddress, DocId, DocSet as _, SegmentOrdinal, SegmentReader, TER
 
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
-use crate::index::checkpoint::{Checkpoint, FileKey};
+use crate::index::checkpoint::Checkpoint;
+use crate::index::file_key::FileKey;
 use crate::index::read::Reader;
 use crate::index::schema::{CONTINUED, FAILED, TOKENS, WORDLESS, from_class, session_key};
 use crate::query::{Filter, Test};
@@ -29,8 +30,8 @@ pub struct Row {
     pub role: Role,
     /// What it is.
     pub kind: Kind,
-    /// Whether another document with the same `twin` is the better copy.
-    pub echo: bool,
+    /// Whether another document with the same `text_hash` is the better copy.
+    pub is_duplicate: bool,
     /// Whether it reports a failure.
     pub error: bool,
     /// Whether it goes on with the text of the document before.
@@ -38,7 +39,7 @@ pub struct Row {
     /// What it shares with other copies of the same line.
     pub group: u64,
     /// What it shares with other documents of the same words in its session.
-    pub twin: u64,
+    pub text_hash: u64,
     /// The tool; see [`Names`].
     pub tool: Option<u32>,
     /// The model; see [`Names`].
@@ -166,11 +167,11 @@ fn wordless_rows(file: &Checkpoint, names: &mut Names) -> Vec<Row> {
             time: one.timestamp,
             role,
             kind: Kind::Thinking,
-            echo: false,
+            is_duplicate: false,
             error: false,
             continued: false,
             group: 0,
-            twin: 0,
+            text_hash: 0,
             tool: None,
             model: one.model.as_deref().map(|model| names.number(model)),
             edited: None,
@@ -187,7 +188,7 @@ struct Segment {
     class: Column<u64>,
     group: Column<u64>,
     session: Column<u64>,
-    twin: Column<u64>,
+    text_hash: Column<u64>,
     time: Column<i64>,
     message: Column<u64>,
     tokens: Vec<Column<u64>>,
@@ -206,7 +207,7 @@ impl Segment {
             class: columns.u64("class")?,
             group: columns.u64("group")?,
             session: columns.u64("session_key")?,
-            twin: columns.u64("twin")?,
+            text_hash: columns.u64("twin")?,
             time: columns.i64("time")?,
             message: columns.u64("message")?,
             tokens: TOKENS.iter().map(|name| columns.u64(name)).collect::<tantivy::Result<_>>()?,
@@ -221,7 +222,7 @@ impl Segment {
     /// The row of a document; none for a checkpoint.
     fn row(&mut self, doc: DocId, names: &mut Names) -> tantivy::Result<Option<Row>> {
         let Some(class) = self.class.first(doc) else { return Ok(None) };
-        let (role, kind, echo) = from_class(class);
+        let (role, kind, is_duplicate) = from_class(class);
         let file = self.source.get(doc, |text| FileKey::parse(text).unwrap_or(FileKey::from_number(0)))?;
         let spent = self.message.first(doc).map(|message| {
             let mut tokens = [0; TOKENS.len()];
@@ -237,11 +238,11 @@ impl Segment {
             time: self.time.first(doc),
             role,
             kind,
-            echo,
+            is_duplicate,
             error: class & FAILED != 0,
             continued: class & CONTINUED != 0,
             group: self.group.first(doc).unwrap_or(0),
-            twin: self.twin.first(doc).unwrap_or(0),
+            text_hash: self.text_hash.first(doc).unwrap_or(0),
             tool: self.tool.get(doc, |name| names.number(name))?,
             model: self.model.get(doc, |name| names.number(name))?,
             edited: self.edited.first(doc),

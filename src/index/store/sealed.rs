@@ -14,8 +14,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::document::Document;
 use crate::error::Result;
-use crate::index::checkpoint::{Checkpoint, FileKey};
+use crate::index::checkpoint::Checkpoint;
 use crate::index::errors::damaged_entry;
+use crate::index::file_key::FileKey;
 
 const DOCUMENT: &str = "document";
 const CHECKPOINT: &str = "checkpoint";
@@ -118,8 +119,8 @@ mod tests {
             timestamp: Some(-1),
             line: 7,
             offset: 1 << 40,
-            twin: Some(u64::MAX),
-            echo: true,
+            text_hash: Some(u64::MAX),
+            is_duplicate: true,
             error: true,
             continued: true,
             text: "one\ntwo \u{1f600}\n".into(),

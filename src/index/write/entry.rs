@@ -6,7 +6,8 @@ use tantivy::schema::document::{ReferenceValue, ReferenceValueLeaf};
 use tantivy::schema::{Field, Value};
 
 use crate::document::{Document, Kind, MessageKey, Role, edits_files};
-use crate::index::checkpoint::{Checkpoint, FileKey};
+use crate::index::checkpoint::Checkpoint;
+use crate::index::file_key::FileKey;
 use crate::index::schema::{
     AGENT, CHECKPOINT_KIND, ERROR, Fields, MAIN_FILE, SEEN, WORDLESS, capped, class_of, saw, seen_term, session_key,
     title_term,
@@ -102,7 +103,7 @@ impl Fields {
         if let Some(uuid) = &document.uuid {
             put(self.uuid, Leaf::Bytes(uuid_bytes(uuid)));
             // A copy made by the SDK is found by the id of its original too.
-            if let Some(original) = document.note.as_ref().filter(|_| document.kind != Kind::Title) {
+            if let Some(original) = &document.copied_from {
                 put(self.uuid, Leaf::Bytes(uuid_bytes(original)));
             }
         }
@@ -110,12 +111,10 @@ impl Fields {
         if let Some(time) = document.timestamp {
             put(self.time, Leaf::Signed(time));
         }
-        if let Some(twin) = document.twin {
-            put(self.twin, Leaf::Unsigned(twin));
+        if let Some(text_hash) = document.text_hash {
+            put(self.text_hash, Leaf::Unsigned(text_hash));
         }
-        if document.kind == Kind::Title
-            && let Some(leaf) = &document.note
-        {
+        if let Some(leaf) = &document.title_leaf {
             put(self.leaf, Leaf::Unsigned(uuid_group(leaf)));
         }
         if let Some([input, write, read, output]) = document.usage {
@@ -178,10 +177,10 @@ impl Fields {
             // No hit ever is a checkpoint; but a column that every document has is read faster.
             (self.class, Leaf::Unsigned(class_of(&Document { kind: Kind::Unknown, ..Document::default() }))),
             (self.stat, Leaf::Unsigned(checkpoint.stat_key())),
-            (self.card, Leaf::Text(serde_json::to_string(&checkpoint.card()).unwrap_or_default())),
+            (self.summary, Leaf::Text(serde_json::to_string(&checkpoint.summary()).unwrap_or_default())),
             (self.stored, Leaf::Bytes(seal_checkpoint(checkpoint))),
         ];
-        if checkpoint.source_kind() == SourceKind::Session && !checkpoint.card().is_silent() {
+        if checkpoint.source_kind() == SourceKind::Session && !checkpoint.summary().is_silent() {
             values.push((self.flag, Leaf::Name(MAIN_FILE)));
         }
         if !checkpoint.state.wordless.is_empty() {
@@ -195,7 +194,7 @@ impl Fields {
 /// Returns the id of a document's line. A copy made by the SDK has a new id and names the old one.
 fn original_id(document: &Document) -> Option<&str> {
     let uuid = document.uuid.as_deref()?;
-    Some(document.note.as_deref().filter(|_| document.kind != Kind::Title).unwrap_or(uuid))
+    Some(document.copied_from.as_deref().unwrap_or(uuid))
 }
 
 /// What documents must share to be one hit.

@@ -17,11 +17,12 @@ use tantivy::{IndexWriter, SegmentMeta, Term};
 
 use crate::document::Document;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::checkpoint::{Checkpoint, FileKey};
+use crate::index::checkpoint::Checkpoint;
 use crate::index::disk::cleanup;
 use crate::index::disk::damage_flag;
 use crate::index::disk::directory::{SafeDirectory, Trouble};
 use crate::index::errors::{damage, tantivy_error};
+use crate::index::file_key::FileKey;
 use crate::index::open::{Header, check_sums, create_or_open};
 use crate::index::schema::{self, Fields};
 use crate::index::write::backpressure::{Budget, Permit};

@@ -10,7 +10,7 @@ use crate::archive::conversation::{Agent, Piece};
 use crate::document::{Document, Kind, MessageKey, PAUSE, Role};
 use crate::render::diff::{Mark, diff};
 use crate::render::markdown::{Line, markdown, plain};
-use crate::render::message::{Body, Call, Veil, call, is_interruption, who};
+use crate::render::message::{Body, Call, Redaction, call, is_interruption, who};
 use crate::render::terminal::sessions::short_model;
 use crate::render::terminal::style::{Screen, count, cut};
 use crate::tokenize::analyze;
@@ -46,12 +46,12 @@ pub enum Tools {
 
 /// Shows a conversation, piece by piece.
 #[derive(Debug)]
-pub struct Talk<'s> {
+pub struct ConversationPrinter<'s> {
     screen: &'s Screen,
     /// How much is shown of the calls of tools.
     pub tools: Tools,
     /// What is taken out before it is shown.
-    pub veil: Veil,
+    pub veil: Redaction,
     /// Words to be marked, as terms.
     pub marked: HashSet<String>,
     /// The message to be pointed at.
@@ -65,13 +65,13 @@ pub struct Talk<'s> {
     model: Option<String>,
 }
 
-impl<'s> Talk<'s> {
+impl<'s> ConversationPrinter<'s> {
     /// Begins to show a conversation.
     pub fn new(screen: &'s Screen) -> Self {
         Self {
             screen,
             tools: Tools::default(),
-            veil: Veil::default(),
+            veil: Redaction::default(),
             marked: HashSet::new(),
             pointed: None,
             meta: false,
@@ -152,8 +152,8 @@ impl<'s> Talk<'s> {
                 self.more(out, lines.len(), most)?;
             }
             Kind::Bad | Kind::Oversized => {
-                let note = document.note.as_deref().unwrap_or("cannot be read");
-                self.aside(out, &format!("line {}: {}", document.line, one_line(note)))?;
+                let problem = document.problem.as_deref().unwrap_or("cannot be read");
+                self.aside(out, &format!("line {}: {}", document.line, one_line(problem)))?;
             }
             _ if is_interruption(document) => self.aside(out, text.trim_matches(['[', ']', '\n', ' ']))?,
             _ => {

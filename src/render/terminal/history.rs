@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::archive::history::{Action, FileActions, Recovered, Uncertain, VersionInfo, What};
+use crate::archive::history::{Action, FileAction, FileActions, Recovered, Uncertain, VersionInfo};
 use crate::render::json::{self, SCHEMA};
 use crate::render::terminal::style::{DIM, MODEL, PERSON, Screen, TITLE, TOOL, count, cut, pad};
 use crate::transcript::Hunk;
@@ -287,7 +287,11 @@ impl Screen {
         let mut notes = Vec::new();
         if let Some(other) = &action.other {
             let other = self.shown(other);
-            notes.push(if action.what == What::Rename { format!("⇄ {other}") } else { format!("from {other}") });
+            notes.push(if action.what == FileAction::Rename {
+                format!("⇄ {other}")
+            } else {
+                format!("from {other}")
+            });
         }
         if action.inferred {
             notes.push("inferred".to_string());
@@ -356,15 +360,15 @@ fn ranges(ranges: &[(usize, usize)]) -> String {
 }
 
 fn summary_of(actions: &[Action]) -> String {
-    let is_change = |action: &&Action| !matches!(action.what, What::Read | What::Mention);
+    let is_change = |action: &&Action| !matches!(action.what, FileAction::Read | FileAction::Mention);
     let mut sessions: Vec<&str> = actions.iter().map(|action| action.session.id.raw()).collect();
     sessions.sort_unstable();
     sessions.dedup();
     let mut parts = Vec::new();
     for (number, noun) in [
         (actions.iter().filter(is_change).count(), "change"),
-        (actions.iter().filter(|action| action.what == What::Read).count(), "read"),
-        (actions.iter().filter(|action| action.what == What::Mention).count(), "mention"),
+        (actions.iter().filter(|action| action.what == FileAction::Read).count(), "read"),
+        (actions.iter().filter(|action| action.what == FileAction::Mention).count(), "mention"),
     ] {
         if number > 0 {
             parts.push(count(number, noun));

@@ -81,7 +81,7 @@ pub(super) fn all(documents: &[Document]) -> Vec<Wanted> {
 
 impl<'d> Drawer<'d> {
     fn new(documents: &'d [Document]) -> Self {
-        let searched = documents.iter().filter(|one| one.role != Role::Meta && !one.echo && one.uuid.is_some());
+        let searched = documents.iter().filter(|one| one.role != Role::Meta && !one.is_duplicate && one.uuid.is_some());
         let texts: Vec<Text<'d>> = searched.map(Text::new).collect();
         let mut sessions: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         let mut spread: BTreeMap<String, usize> = BTreeMap::new();

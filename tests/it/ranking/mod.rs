@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use unspool::archive::search::{Request, Response, search};
 use unspool::document::Document;
-use unspool::index::{Reader, Sort, Store};
+use unspool::index::{IndexFolder, Reader, Sort};
 use unspool::query::{Filter, Query, Surroundings};
 use unspool::transcript::discover::Root;
 
@@ -61,7 +61,7 @@ fn index(env: &Env, root: &Path) -> Reader {
     let ran = env.run(&["index", "--root", root.to_str().expect("a path")]);
     assert!(matches!(ran.code, 0 | 3), "{}", ran.stderr);
     let roots = [Root { path: root.to_path_buf(), required: true }];
-    Store::new(&env.index_dir(), &roots).read().expect("readable").expect("an index")
+    IndexFolder::new(&env.index_dir(), &roots).read().expect("readable").expect("an index")
 }
 
 fn documents(reader: &Reader) -> Vec<Document> {

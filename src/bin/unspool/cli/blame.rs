@@ -10,6 +10,7 @@ use unspool::render;
 use crate::cli::file;
 use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
+use crate::exit_code;
 use crate::out;
 use crate::pager;
 
@@ -42,14 +43,14 @@ pub(crate) fn run(config: &Config, args: &BlameArgs) -> anyhow::Result<u8> {
     let fresh = args.refresh.open(config)?;
     let Some(blame) = history::blame(&fresh.reader, &request, &contents)? else {
         out::note(&format!("no session is known to have touched {}", args.file));
-        return Ok(out::NOTHING);
+        return Ok(exit_code::NOTHING);
     };
     if args.json {
         out::print(config.color, |out| render::terminal::blame::blame_json(out, &blame, from, to))?;
     } else {
         pager::print(config, |out| config.screen().blame(out, &blame, from, to))?;
     }
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }
 
 /// Reads a file of the user's.

@@ -3,6 +3,7 @@
 use clap::Args;
 use clap_complete::Shell;
 
+use crate::exit_code;
 use crate::out::{self, Color};
 
 /// Print completions for a shell
@@ -23,5 +24,5 @@ pub(crate) fn run(mut command: clap::Command, args: &CompletionsArgs) -> anyhow:
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "unspool", &mut script);
     out::print(Color::Never, |out| out.write_all(&script))?;
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }

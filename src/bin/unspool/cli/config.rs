@@ -6,6 +6,7 @@ use unspool::untrusted::one_line;
 
 use crate::config::{self, Config, Global};
 use crate::config_file::{self, KEYS, PRICES, TEMPLATE};
+use crate::exit_code;
 use crate::out::{self, Color};
 
 /// Show or change the configuration
@@ -53,7 +54,7 @@ pub(crate) fn run(global: &Global, args: &ConfigArgs) -> anyhow::Result<u8> {
         Some(ConfigCommand::Get { key }) => get(&Config::new(global)?, key)?,
         Some(ConfigCommand::Set { key, value }) => set(key, value)?,
     }
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }
 
 fn show(config: &Config, json: bool) -> anyhow::Result<()> {

@@ -9,12 +9,13 @@ use unspool::archive::conversation::{Conversation, Nested, resolve};
 use unspool::archive::sessions::Session;
 use unspool::error::{Error, ErrorKind};
 use unspool::index::Reader;
-use unspool::render::Veil;
+use unspool::render::Redaction;
 use unspool::render::export::{Export, Form};
 
 use crate::cli::refresh::RefreshArgs;
 use crate::cli::show::{HowTools, PartsArgs};
 use crate::config::{self, Config};
+use crate::exit_code;
 use crate::out;
 
 /// Write conversations to files that can be shared
@@ -79,7 +80,7 @@ impl Format {
 pub(crate) fn run(config: &Config, args: &ExportArgs) -> anyhow::Result<u8> {
     let fresh = args.refresh.open(config)?;
     let mut written: HashMap<PathBuf, String> = HashMap::new();
-    let mut code = out::OK;
+    let mut code = exit_code::OK;
     for id in &args.ids {
         match export(config, args, &fresh.reader, id, &mut written) {
             // The others are none the worse for it.
@@ -136,8 +137,13 @@ fn write(
         Format::Json => Form::Json,
     };
     let screen = config.screen();
-    let export =
-        Export { screen: &screen, session, veil: Veil { reveal: args.reveal, homes }, tools: args.tools.into(), form };
+    let export = Export {
+        screen: &screen,
+        session,
+        veil: Redaction { reveal: args.reveal, homes },
+        tools: args.tools.into(),
+        form,
+    };
     export.write(bytes, Nested::new(conversation, None, args.parts.scope())).map_err(|error| {
         match error.downcast::<Error>() {
             Ok(ours) => ours,

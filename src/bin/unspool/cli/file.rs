@@ -7,6 +7,7 @@ use unspool::render;
 use crate::cli::filter::FilterArgs;
 use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
+use crate::exit_code;
 use crate::out;
 use crate::pager;
 
@@ -72,7 +73,7 @@ pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
                 args.path
             ));
         }
-        return Ok(out::NOTHING);
+        return Ok(exit_code::NOTHING);
     }
     if args.json {
         out::print(config.color, |out| render::terminal::history::actions_json(out, &files))?;
@@ -83,7 +84,7 @@ pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
     } else {
         out::print(config.color, |out| render::terminal::history::actions_plain(out, &files))?;
     }
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }
 
 /// Where the user is.

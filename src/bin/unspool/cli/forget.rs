@@ -9,6 +9,7 @@ use unspool::untrusted::one_line;
 
 use crate::cli::prune::{confirmed, describe};
 use crate::config::Config;
+use crate::exit_code;
 use crate::out;
 
 /// Erase one session from the index, for good
@@ -37,12 +38,12 @@ pub(crate) fn run(config: &Config, args: &ForgetArgs) -> anyhow::Result<u8> {
     let what = format!("session {}: {}", one_line(&session), describe(&planned));
     if args.dry_run {
         out::print(config.color, |out| writeln!(out, "{what} would be removed"))?;
-        return Ok(out::OK);
+        return Ok(exit_code::OK);
     }
     if !args.yes && !confirmed(&format!("Erase {what} from the index for good?"))? {
-        return Ok(out::NOTHING);
+        return Ok(exit_code::NOTHING);
     }
     upkeep::forget(&config.store, &session, Duration::from_secs(5))?;
     out::print(config.color, |out| writeln!(out, "erased {what}"))?;
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }

@@ -4,6 +4,7 @@ use clap::Args;
 use unspool::error::{Error, ErrorKind};
 
 use crate::config::{Config, Global};
+use crate::exit_code;
 use crate::out;
 use crate::pager;
 
@@ -26,12 +27,12 @@ pub(crate) fn run(command: clap::Command, global: &Global, args: &HelpArgs) -> a
     if let [topic] = args.about.as_slice()
         && let Some((.., text)) = TOPICS.iter().find(|(name, ..)| name == topic)
     {
-        return show(global, text).map(|()| out::OK);
+        return show(global, text).map(|()| exit_code::OK);
     }
     let words = std::iter::once("unspool").chain(args.about.iter().map(String::as_str)).chain(["--help"]);
     match command.try_get_matches_from(words) {
         Err(help) if help.kind() == clap::error::ErrorKind::DisplayHelp => {
-            show(global, &help.render().ansi().to_string()).map(|()| out::OK)
+            show(global, &help.render().ansi().to_string()).map(|()| exit_code::OK)
         }
         _ => Err(unknown(&args.about.join(" ")).into()),
     }

@@ -13,6 +13,7 @@ use unspool::transcript::settings::{self, Hook, Settings};
 
 use crate::atomic_write;
 use crate::config::{self, Config, Global};
+use crate::exit_code;
 use crate::out;
 use crate::schedule::Tools;
 
@@ -76,7 +77,7 @@ pub(crate) fn take_event(global: &Global) -> u8 {
         let transcript = read_event(DEADLINE).and_then(|event| settings::transcript_of(&event));
         start_indexing(&config, transcript.as_deref()).ok()
     });
-    out::OK
+    exit_code::OK
 }
 
 /// Reads an event from standard input; none if none comes in time.
@@ -166,7 +167,7 @@ pub(crate) fn run(config: &Config, args: &HookArgs) -> anyhow::Result<u8> {
             edit(config, args, edited, "removed from", "not in")
         }
         Some(HookCommand::Status(args)) => status(config, args),
-        None => Ok(out::OK),
+        None => Ok(exit_code::OK),
     }
 }
 
@@ -222,7 +223,7 @@ fn edit(
             say(done)?;
         }
     }
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }
 
 /// Replaces the file, keeping what it was; a file that we made ourselves goes again when nothing is left in it.
@@ -263,7 +264,7 @@ fn named(path: &Path, error: &Error) -> Error {
 
 fn status(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
     let screen = config.screen();
-    let mut code = out::NOTHING;
+    let mut code = exit_code::NOTHING;
     for path in files_of(config, args)? {
         let text = read(&path)?;
         let shown = screen.path(&path);
@@ -284,7 +285,7 @@ fn status(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
                 _ => "",
             };
             let problem = missing || off;
-            code = if problem || code == out::PROBLEMS { out::PROBLEMS } else { out::OK };
+            code = if problem || code == exit_code::PROBLEMS { exit_code::PROBLEMS } else { exit_code::OK };
             let line = format!("{} {}{trouble}", hook.hook.program, hook.hook.args.join(" "));
             let line = unspool::untrusted::one_line(&line);
             out::print(config.color, |out| writeln!(out, "{shown}: {} calls {line}", hook.event))?;

@@ -7,6 +7,7 @@ use unspool::render;
 use unspool::update::{Report, UpdateOptions, update};
 
 use crate::config::{self, Config};
+use crate::exit_code;
 use crate::out;
 use crate::progress::{Progress, stop_on_signals};
 use crate::schedule::Task;
@@ -44,7 +45,7 @@ pub(crate) struct IndexArgs {
 
     /// Wait a moment first
     #[arg(long, hide = true)]
-    settle: bool,
+    pick_copy: bool,
 
     /// For timers: another run being under way is no failure, and `status` tells how it went
     #[arg(long)]
@@ -57,7 +58,7 @@ pub(crate) fn run(config: &Config, args: &IndexArgs) -> anyhow::Result<u8> {
         let task = if args.rebuild { Task::Rebuild } else { Task::Index };
         return record::kept(&config.store, task, config::now, || run_once(config, args));
     }
-    run_once(config, args).map(|code| code.unwrap_or(out::OK))
+    run_once(config, args).map(|code| code.unwrap_or(exit_code::OK))
 }
 
 /// Brings the index up to date; none if somebody else is at it and that is fine.
@@ -71,7 +72,7 @@ fn run_once(config: &Config, args: &IndexArgs) -> anyhow::Result<Option<u8>> {
         wait: Duration::from_secs(args.wait),
         only: args.file.iter().map(std::path::absolute).collect::<Result<_, _>>()?,
     };
-    if args.settle {
+    if args.pick_copy {
         // Claude Code may still be writing what its hook told us of.
         std::thread::sleep(Duration::from_millis(300));
     }
@@ -101,10 +102,10 @@ fn run_once(config: &Config, args: &IndexArgs) -> anyhow::Result<Option<u8>> {
 
 fn exit_code(report: &Report) -> u8 {
     if report.interrupted {
-        out::INTERRUPTED
+        exit_code::INTERRUPTED
     } else if report.failed > 0 || report.bad > 0 || report.oversized > 0 || !report.problems.is_empty() {
-        out::PROBLEMS
+        exit_code::PROBLEMS
     } else {
-        out::OK
+        exit_code::OK
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use unspool::error::Error;
 
+use crate::exit_code;
 use crate::out::{self, Color};
 
 /// Print the manual page, or write all of them to a folder
@@ -22,11 +23,11 @@ pub(crate) fn run(command: clap::Command, args: &ManArgs) -> anyhow::Result<u8> 
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;
         out::print(Color::Never, |out| out.write_all(&page))?;
-        return Ok(out::OK);
+        return Ok(exit_code::OK);
     };
     let failed = |error| Error::io("write manual pages to", folder, error);
     fs_err::create_dir_all(folder).map_err(failed)?;
     clap_mangen::generate_to(command, folder).map_err(failed)?;
     out::note(&format!("wrote the manual pages to {}", folder.display()));
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }

@@ -2,30 +2,30 @@
 
 mod completions;
 mod config;
-mod blame;
-mod file;
-mod export;
 mod filter;
-mod forget;
 mod help;
 mod status_background;
-mod hook;
 mod index;
 mod man;
 mod prune;
-mod recover;
+mod forget;
 mod refresh;
+mod file;
+mod blame;
+mod recover;
 mod schedule;
+mod hook;
 mod resume;
-mod search;
 mod stats;
 mod sessions;
 mod show;
+mod export;
 mod status;
 mod verify;
 mod watch;
 mod why;
 mod dash_words;
+mod search;
 
 use std::ffi::OsString;
 
@@ -34,6 +34,7 @@ use clap::{Args as _, CommandFactory as _, Parser, Subcommand};
 use unspool::render::json;
 
 use crate::config::{Config, Global};
+use crate::exit_code;
 use crate::out;
 
 /// The examples at the end of every help text.
@@ -172,9 +173,9 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         Command::Forget(args) => forget::run(&config, &args),
         Command::Schema => {
             out::print(config.color, |out| out.write_all(json::SEARCH_SCHEMA.as_bytes()))?;
-            Ok(out::OK)
+            Ok(exit_code::OK)
         }
-        Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Help(_) => Ok(crate::out::OK),
+        Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Help(_) => Ok(crate::exit_code::OK),
         Command::Schedule(args) => schedule::run(&config, &args),
         Command::Hook(args) => hook::run(&config, &args),
         Command::Watch(args) => watch::run(&config, &args),

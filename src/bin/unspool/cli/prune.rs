@@ -9,6 +9,7 @@ use unspool::archive::upkeep::{self, Removed};
 use unspool::render::terminal::style::count;
 
 use crate::config::Config;
+use crate::exit_code;
 use crate::out;
 
 /// Remove sessions from the index whose transcripts Claude Code has deleted
@@ -26,12 +27,12 @@ pub(crate) struct PruneArgs {
 }
 
 pub(crate) fn run(config: &Config, args: &PruneArgs) -> anyhow::Result<u8> {
-    let Some(reader) = config.store.read()? else { return Ok(out::OK) };
+    let Some(reader) = config.store.read()? else { return Ok(exit_code::OK) };
     let planned = upkeep::gone(&reader)?;
     let what = describe(&planned);
     if planned.files.is_empty() && !args.dry_run {
         out::print(config.color, |out| writeln!(out, "nothing to remove: no indexed file is gone"))?;
-        return Ok(out::OK);
+        return Ok(exit_code::OK);
     }
     if args.dry_run {
         let screen = config.screen();
@@ -39,14 +40,14 @@ pub(crate) fn run(config: &Config, args: &PruneArgs) -> anyhow::Result<u8> {
             planned.files.iter().try_for_each(|file| writeln!(out, "{}", screen.path(&file.path())))?;
             writeln!(out, "{what} would be removed")
         })?;
-        return Ok(out::OK);
+        return Ok(exit_code::OK);
     }
     if !args.yes && !confirmed(&format!("Remove {what} for good?"))? {
-        return Ok(out::NOTHING);
+        return Ok(exit_code::NOTHING);
     }
     let removed = upkeep::prune(&config.store, Duration::from_secs(5))?;
     out::print(config.color, |out| writeln!(out, "removed {}", describe(&removed)))?;
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }
 
 /// Says what goes.

@@ -12,6 +12,7 @@ use unspool::untrusted;
 use crate::cli::file;
 use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
+use crate::exit_code;
 use crate::out;
 use crate::pager;
 
@@ -66,7 +67,7 @@ pub(crate) fn run(config: &Config, args: &RecoverArgs) -> anyhow::Result<u8> {
         } else {
             pager::print(config, |out| screen.versions(out, &path, &versions))?;
         }
-        return Ok(out::OK);
+        return Ok(exit_code::OK);
     }
     let Some(recovered) = history::recover(&fresh.reader, &request, &moment)? else { return Ok(nothing(args)) };
     match &args.out {
@@ -82,7 +83,7 @@ pub(crate) fn run(config: &Config, args: &RecoverArgs) -> anyhow::Result<u8> {
     for line in config.screen().certainty(&recovered) {
         out::note(&line);
     }
-    Ok(if recovered.doubts.is_empty() { out::OK } else { out::PROBLEMS })
+    Ok(if recovered.doubts.is_empty() { exit_code::OK } else { exit_code::PROBLEMS })
 }
 
 fn moment(config: &Config, args: &RecoverArgs) -> anyhow::Result<Moment> {
@@ -107,7 +108,7 @@ fn instant(text: &str, now: &jiff::Zoned) -> anyhow::Result<i64> {
 
 fn nothing(args: &RecoverArgs) -> u8 {
     out::note(&format!("nothing is recorded of what {} held then", args.path));
-    out::NOTHING
+    exit_code::NOTHING
 }
 
 /// Writes to a new file below a folder; never over another file, and never to where it was.

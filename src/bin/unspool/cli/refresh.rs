@@ -13,6 +13,7 @@ use unspool::render::terminal::style::behind;
 use unspool::update::{Lag, lag};
 
 use crate::config::Config;
+use crate::exit_code;
 use crate::out;
 
 /// More than this is not read while somebody waits for an answer.
@@ -84,7 +85,7 @@ fn first_time(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
         out::note("there is no index yet; reading all sessions once");
         missing_roots(config, "");
         let status = index_command(config)?.stdout(Stdio::null()).status()?;
-        if status.code() == Some(i32::from(out::INTERRUPTED)) {
+        if status.code() == Some(i32::from(exit_code::INTERRUPTED)) {
             return Err(unspool::error::Error::new(
                 unspool::error::ErrorKind::Interrupted,
                 "interrupted while indexing",

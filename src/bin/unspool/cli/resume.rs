@@ -11,6 +11,7 @@ use unspool::error::{Error, ErrorKind};
 
 use crate::cli::refresh::RefreshArgs;
 use crate::config::{self, Config};
+use crate::exit_code;
 use crate::out;
 
 /// Go on with a session in Claude Code
@@ -52,7 +53,7 @@ pub(crate) fn run(config: &Config, args: &ResumeArgs) -> anyhow::Result<u8> {
     let plan = plan(&session, args.fork)?;
     if args.print {
         out::print(config.color, |out| writeln!(out, "{}", plan.shell()))?;
-        return Ok(out::OK);
+        return Ok(exit_code::OK);
     }
     let Some(claude) = find_program("claude") else {
         let hint = format!("install Claude Code, or run this where it is: {}", plan.shell());
@@ -153,7 +154,7 @@ impl Plan {
     #[cfg(not(unix))]
     fn start(&self, claude: &Path) -> anyhow::Result<u8> {
         let status = self.command(claude).status().map_err(|error| Error::io("run", claude, error))?;
-        Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(out::FAILED))
+        Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit_code::FAILED))
     }
 }
 

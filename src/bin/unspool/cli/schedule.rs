@@ -7,6 +7,7 @@ use unspool::error::{Error, ErrorKind};
 use unspool::untrusted::one_line;
 
 use crate::config::{self, Config};
+use crate::exit_code;
 use crate::out;
 use crate::schedule::quoting::plain;
 use crate::schedule::record::{Outcome, Record};
@@ -141,18 +142,18 @@ fn install(config: &Config, place: &Place, args: &InstallArgs) -> anyhow::Result
     steps.extend(scheduler.install(&jobs)?);
     if steps.is_empty() {
         out::print(config.color, |out| writeln!(out, "already up to date: {}", summary(&jobs, scheduler.as_ref())))?;
-        return Ok(out::OK);
+        return Ok(exit_code::OK);
     }
     if args.dry_run {
         out::print(config.color, |out| steps.iter().try_for_each(|step| step.show(out)))?;
-        return Ok(out::OK);
+        return Ok(exit_code::OK);
     }
     steps.iter().try_for_each(crate::schedule::Step::carry_out)?;
     out::print(config.color, |out| writeln!(out, "installed: {}", summary(&jobs, scheduler.as_ref())))?;
     if let Some(advice) = scheduler.advice() {
         out::note(&format!("hint: {advice}"));
     }
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }
 
 fn summary(jobs: &[Job], scheduler: &dyn Scheduler) -> String {
@@ -201,16 +202,16 @@ fn uninstall(config: &Config, place: &Place, args: &UninstallArgs) -> anyhow::Re
     }
     if steps.is_empty() {
         out::print(config.color, |out| writeln!(out, "nothing is scheduled"))?;
-        return Ok(out::OK);
+        return Ok(exit_code::OK);
     }
     if args.dry_run {
         out::print(config.color, |out| steps.iter().try_for_each(|step| step.show(out)))?;
-        return Ok(out::OK);
+        return Ok(exit_code::OK);
     }
     steps.iter().try_for_each(crate::schedule::Step::carry_out)?;
     Task::ALL.into_iter().for_each(|task| Record::remove(&config.store, task));
     out::print(config.color, |out| writeln!(out, "removed; nothing is scheduled any more"))?;
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }
 
 fn status(config: &Config, place: &Place, args: &StatusArgs) -> anyhow::Result<u8> {
@@ -234,9 +235,9 @@ fn status(config: &Config, place: &Place, args: &StatusArgs) -> anyhow::Result<u
         rows.iter().try_for_each(|row| row.show(out))
     })?;
     Ok(match rows.len() {
-        0 => out::NOTHING,
-        _ if failed => out::PROBLEMS,
-        _ => out::OK,
+        0 => exit_code::NOTHING,
+        _ if failed => exit_code::PROBLEMS,
+        _ => exit_code::OK,
     })
 }
 
@@ -264,7 +265,9 @@ impl Row {
             job.result = job.result.or_else(|| {
                 Some(match outcome {
                     Outcome::Running => "running".to_string(),
-                    Outcome::Done if record.code == Some(out::PROBLEMS) => "done, with problems (code 3)".to_string(),
+                    Outcome::Done if record.code == Some(exit_code::PROBLEMS) => {
+                        "done, with problems (code 3)".to_string()
+                    }
                     Outcome::Done => "ok".to_string(),
                     Outcome::Stopped => "stopped before its end".to_string(),
                     Outcome::Failed => "failed".to_string(),

@@ -15,6 +15,7 @@ use crate::cli::dash_words::joined;
 use crate::cli::filter::{FilterArgs, names_session};
 use crate::cli::refresh::RefreshArgs;
 use crate::config::{self, Config};
+use crate::exit_code;
 use crate::out;
 
 /// The most results one call may ask for.
@@ -226,7 +227,7 @@ pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
     }
     // The process ends here, and the system unmaps all files at once. One by one it takes a tenth of a search.
     std::mem::forget(fresh);
-    Ok(if nothing { out::NOTHING } else { out::OK })
+    Ok(if nothing { exit_code::NOTHING } else { exit_code::OK })
 }
 
 fn show(config: &Config, args: &SearchArgs, response: &Response, elapsed_ms: f64) -> anyhow::Result<()> {

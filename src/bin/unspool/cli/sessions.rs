@@ -8,6 +8,7 @@ use unspool::render::terminal::sessions as render;
 use crate::cli::filter::FilterArgs;
 use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
+use crate::exit_code;
 use crate::out;
 use crate::pager;
 
@@ -73,7 +74,7 @@ pub(crate) fn run(config: &Config, args: &SessionsArgs) -> anyhow::Result<u8> {
     found.truncate(args.limit.unwrap_or(usize::MAX));
     if found.is_empty() {
         out::note(if filter.is_empty() { "there are no sessions" } else { "no session fits" });
-        return Ok(out::NOTHING);
+        return Ok(exit_code::NOTHING);
     }
     let screen = config.screen();
     pager::print(config, |out| {
@@ -87,5 +88,5 @@ pub(crate) fn run(config: &Config, args: &SessionsArgs) -> anyhow::Result<u8> {
             render::plain(out, &found)
         }
     })?;
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }

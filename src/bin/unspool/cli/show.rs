@@ -9,12 +9,13 @@ use unspool::archive::search::{Request, search};
 use unspool::archive::sessions::Session;
 use unspool::index::{Reader, Sort};
 use unspool::query::{Filter, Query, Test};
-use unspool::render::Veil;
-use unspool::render::terminal::conversation::{Talk, Tools};
+use unspool::render::Redaction;
+use unspool::render::terminal::conversation::{ConversationPrinter, Tools};
 use unspool::untrusted::Untrusted;
 
 use crate::cli::refresh::RefreshArgs;
 use crate::config::{self, Config};
+use crate::exit_code;
 use crate::out;
 use crate::pager;
 
@@ -124,9 +125,9 @@ pub(crate) fn run(config: &Config, args: &ShowArgs) -> anyhow::Result<u8> {
     let place = target.uuid.as_deref().map(|uuid| conversation.place_of(uuid)).transpose()?.flatten();
     let session = Session::find(reader, &target.session)?;
     let screen = config.screen();
-    let mut talk = Talk::new(&screen);
+    let mut talk = ConversationPrinter::new(&screen);
     talk.tools = args.tools.into();
-    talk.veil = Veil { reveal: args.reveal, homes: Vec::new() };
+    talk.veil = Redaction { reveal: args.reveal, homes: Vec::new() };
     talk.meta = args.meta;
     talk.pointed = target.uuid.clone();
     talk.marked = query.iter().flat_map(Query::terms).map(str::to_string).collect::<HashSet<_>>();
@@ -144,7 +145,7 @@ pub(crate) fn run(config: &Config, args: &ShowArgs) -> anyhow::Result<u8> {
         }
         Ok(())
     })?;
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }
 
 /// The message of the session that matches best.

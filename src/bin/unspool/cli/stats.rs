@@ -12,6 +12,7 @@ use unspool::render;
 use crate::cli::filter::FilterArgs;
 use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
+use crate::exit_code;
 use crate::out;
 
 /// Show where time and tokens went
@@ -84,7 +85,7 @@ pub(crate) fn run(config: &Config, args: &StatsArgs) -> anyhow::Result<u8> {
     let stats = stats::stats(&fresh.reader, &request)?;
     if stats.total.is_empty() && !args.json {
         out::note("nothing to count: the index holds no messages that match");
-        return Ok(out::NOTHING);
+        return Ok(exit_code::NOTHING);
     }
     match &args.output {
         None => out::print(config.color, |out| write(config, args, &stats, out))?,
@@ -96,7 +97,7 @@ pub(crate) fn run(config: &Config, args: &StatsArgs) -> anyhow::Result<u8> {
             out::note(&format!("wrote {}", path.display()));
         }
     }
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }
 
 fn write(config: &Config, args: &StatsArgs, stats: &Stats, out: &mut dyn Write) -> std::io::Result<()> {

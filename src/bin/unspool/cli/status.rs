@@ -7,6 +7,7 @@ use unspool::render;
 
 use crate::cli::status_background;
 use crate::config::Config;
+use crate::exit_code;
 use crate::out;
 
 /// Show how the index is, and what could not be read
@@ -56,5 +57,5 @@ pub(crate) fn run(config: &Config, args: &StatusArgs) -> anyhow::Result<u8> {
         }
         Ok(())
     })?;
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }

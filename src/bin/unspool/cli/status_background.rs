@@ -10,7 +10,7 @@ use unspool::render::terminal::style::{Screen, count};
 use unspool::transcript::settings::{DEFAULT_DAYS, Settings};
 
 use crate::config::{self, Config};
-use crate::out;
+use crate::exit_code;
 use crate::schedule::Task;
 use crate::schedule::record::{Outcome, Record};
 
@@ -121,7 +121,7 @@ fn run_in_words(task: Task, record: &Record, outcome: Outcome, screen: &Screen) 
     let which = if task == Task::Index { String::new() } else { format!(" ({})", task.name()) };
     let result = match outcome {
         Outcome::Running => "under way".to_string(),
-        Outcome::Done if record.code == Some(out::PROBLEMS) => "done, with problems".to_string(),
+        Outcome::Done if record.code == Some(exit_code::PROBLEMS) => "done, with problems".to_string(),
         Outcome::Done => "ok".to_string(),
         Outcome::Stopped => "stopped before its end".to_string(),
         Outcome::Failed => {

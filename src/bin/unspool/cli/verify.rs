@@ -6,6 +6,7 @@ use unspool::error::{Error, ErrorKind};
 use unspool::render;
 
 use crate::config::{self, Config};
+use crate::exit_code;
 use crate::out;
 use crate::schedule::Task;
 use crate::schedule::record;
@@ -42,7 +43,7 @@ fn verify_once(config: &Config, args: &VerifyArgs) -> anyhow::Result<u8> {
         return Err(Error::new(ErrorKind::Unusable, "there is no index yet").hint("run `unspool index`").into());
     };
     if args.scheduled && verdict.problems.is_empty() {
-        return Ok(out::OK);
+        return Ok(exit_code::OK);
     }
     out::print(config.color, |out| {
         if args.json { render::json::verdict(out, &verdict) } else { config.screen().verdict(out, &verdict) }
@@ -53,5 +54,5 @@ fn verify_once(config: &Config, args: &VerifyArgs) -> anyhow::Result<u8> {
             .hint("run `unspool verify`")
             .into());
     }
-    Ok(if verdict.problems.is_empty() { out::OK } else { out::PROBLEMS })
+    Ok(if verdict.problems.is_empty() { exit_code::OK } else { exit_code::PROBLEMS })
 }

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use crate::config::Config;
+use crate::exit_code;
 use crate::out;
 use crate::progress::stop_on_signals;
 use crate::watch;
@@ -31,5 +32,5 @@ pub(crate) fn run(config: &Config, args: &WatchArgs) -> anyhow::Result<u8> {
         out::note(&format!("watching {}; Ctrl-C ends it", roots.join(", ")));
     }
     watch::follow(config, args.poll)?;
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }

@@ -8,6 +8,7 @@ use crate::cli::blame;
 use crate::cli::file;
 use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
+use crate::exit_code;
 use crate::out;
 use crate::pager;
 
@@ -43,8 +44,8 @@ pub(crate) fn run(config: &Config, args: &WhyArgs) -> anyhow::Result<u8> {
     let fresh = args.refresh.open(config)?;
     let Some(story) = history::why(&fresh.reader, &request, &contents, line)? else {
         out::note(&format!("no session is known to have touched {path}"));
-        return Ok(out::NOTHING);
+        return Ok(exit_code::NOTHING);
     };
     pager::print(config, |out| config.screen().story(out, &story))?;
-    Ok(out::OK)
+    Ok(exit_code::OK)
 }

@@ -3,14 +3,14 @@
 //! A scheduler turns jobs into steps (files to write, programs to run) and reads back what has become of them. It
 //! compares what is there with what is wanted: no difference, no steps, so a second install changes nothing.
 
-mod cron;
-mod launchd;
 pub(crate) mod record;
-pub(crate) mod steps;
-mod systemd;
 pub(crate) mod tools;
 mod when;
 pub(crate) mod quoting;
+pub(crate) mod steps;
+mod cron;
+mod launchd;
+mod systemd;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

@@ -2,9 +2,10 @@
 //! background is seen by whoever next looks.
 
 use serde::{Deserialize, Serialize};
-use unspool::index::Store;
+use unspool::index::IndexFolder;
 
 use crate::atomic_write;
+use crate::exit_code;
 use crate::out;
 use crate::schedule::Task;
 
@@ -40,25 +41,25 @@ pub(crate) enum Outcome {
 }
 
 impl Record {
-    pub(crate) fn read(store: &Store, task: Task) -> Option<Self> {
+    pub(crate) fn read(store: &IndexFolder, task: Task) -> Option<Self> {
         let bytes = fs_err::read(path(store, task)).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
     /// Failing to keep the record must not fail the run.
-    fn write(&self, store: &Store, task: Task) {
+    fn write(&self, store: &IndexFolder, task: Task) {
         let _ = atomic_write::replace(&path(store, task), &serde_json::to_vec(self).unwrap_or_default());
     }
 
     /// Drops what is known, when nothing is scheduled any more.
-    pub(crate) fn remove(store: &Store, task: Task) {
+    pub(crate) fn remove(store: &IndexFolder, task: Task) {
         let _ = fs_err::remove_file(path(store, task));
     }
 
     pub(crate) fn outcome(&self, now: i64, at_work: bool) -> Outcome {
         match (self.ended, self.code) {
-            (Some(_), Some(out::OK | out::PROBLEMS)) => Outcome::Done,
-            (Some(_), Some(out::INTERRUPTED)) => Outcome::Stopped,
+            (Some(_), Some(exit_code::OK | exit_code::PROBLEMS)) => Outcome::Done,
+            (Some(_), Some(exit_code::INTERRUPTED)) => Outcome::Stopped,
             (Some(_), _) => Outcome::Failed,
             (None, _) if at_work || now - self.started < CUT_OFF_AFTER => Outcome::Running,
             (None, _) => Outcome::Failed,
@@ -75,13 +76,13 @@ impl Record {
     }
 }
 
-fn path(store: &Store, task: Task) -> std::path::PathBuf {
+fn path(store: &IndexFolder, task: Task) -> std::path::PathBuf {
     store.beside(&format!("ran-{}.json", task.name()))
 }
 
 /// Runs a task for a scheduler and keeps what becomes of it. A run that finds another at work leaves no trace.
 pub(crate) fn kept(
-    store: &Store,
+    store: &IndexFolder,
     task: Task,
     now: fn() -> i64,
     run: impl FnOnce() -> anyhow::Result<Option<u8>>,
@@ -101,18 +102,18 @@ pub(crate) fn kept(
             if let Some(before) = before {
                 before.write(store, task);
             }
-            return Ok(out::OK);
+            return Ok(exit_code::OK);
         }
-        Err(error) => (out::code_of(error), Some(out::sentence(error))),
+        Err(error) => (exit_code::code_of(error), Some(out::sentence(error))),
     };
-    let done = matches!(code, out::OK | out::PROBLEMS);
+    let done = matches!(code, exit_code::OK | exit_code::PROBLEMS);
     let last_ok = if done { Some(now()) } else { last_ok };
     Record { ended: Some(now()), code: Some(code), message, last_ok, ..begun }.write(store, task);
     ran.map(|_| code)
 }
 
 /// Tells a person, once, that a scheduled run has failed.
-pub(crate) fn remind(store: &Store, now: i64) {
+pub(crate) fn remind(store: &IndexFolder, now: i64) {
     for task in Task::ALL {
         let Some(mut record) = Record::read(store, task) else { continue };
         if !record.told && record.outcome(now, store.writer_at_work().is_some()) == Outcome::Failed {

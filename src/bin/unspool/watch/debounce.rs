@@ -22,7 +22,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 
 /// What has changed, and when to do something about it.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct Debounce {
     files: BTreeSet<PathBuf>,
     all: bool,
     /// When the first of these changes was seen.
@@ -36,7 +36,7 @@ pub(super) struct Pace {
     pause: Duration,
 }
 
-impl Pace {
+impl Debounce {
     /// Begins with a look at everything.
     pub(super) fn new(now: Instant) -> Self {
         Self {
@@ -138,8 +138,8 @@ mod tests {
     }
 
     /// A pace after its first look, which took 10 ms.
-    fn settled(start: Instant) -> Pace {
-        let mut pace = Pace::new(start);
+    fn settled(start: Instant) -> Debounce {
+        let mut pace = Debounce::new(start);
         assert_eq!(pace.take_due(at(start, 250), false), Some(Vec::new()), "it begins with everything");
         pace.ended(start, at(start, 10), Ok(&Report::default()), Some(Duration::from_millis(10)));
         pace

@@ -23,7 +23,7 @@ pub(super) enum Seen {
 
 /// What comes from the watching thread.
 #[derive(Debug)]
-enum Told {
+enum Report {
     Seen(Seen),
     /// A folder that was watched is not there any more.
     Lost(PathBuf),
@@ -34,9 +34,9 @@ enum Told {
 /// More than this may not wait to be heard; then a look at everything is better.
 const WAITING: usize = 4096;
 
-pub(super) struct Eyes {
+pub(super) struct FsEvents {
     watcher: Option<RecommendedWatcher>,
-    told: Receiver<Told>,
+    told: Receiver<Report>,
     overrun: Arc<AtomicBool>,
     /// The folders that are watched.
     watched: BTreeSet<PathBuf>,
@@ -44,7 +44,7 @@ pub(super) struct Eyes {
     notice: Option<String>,
 }
 
-impl Eyes {
+impl FsEvents {
     /// Opens them, unless asked not to.
     pub(super) fn open(roots: &[Root], poll: bool) -> Self {
         let (send, told) = sync_channel(WAITING);
@@ -62,7 +62,7 @@ impl Eyes {
             Ok(watcher) => eyes.watcher = Some(watcher),
             Err(error) => eyes.notice = Some(format!("the system cannot watch files ({error})")),
         }
-        eyes.look_again(roots);
+        eyes.rescore(roots);
         eyes
     }
 
@@ -77,7 +77,7 @@ impl Eyes {
     }
 
     /// Begins to watch what was not there before; says whether there was any.
-    pub(super) fn look_again(&mut self, roots: &[Root]) -> bool {
+    pub(super) fn rescore(&mut self, roots: &[Root]) -> bool {
         let before = self.watched.len();
         for root in roots {
             // The history and the folder of projects are directly in a root; all else is below the projects.
@@ -121,12 +121,12 @@ impl Eyes {
             return None;
         }
         match self.told.recv_timeout(patience).ok()? {
-            Told::Seen(seen) => Some(seen),
-            Told::Lost(folder) => {
+            Report::Seen(seen) => Some(seen),
+            Report::Lost(folder) => {
                 self.watched.remove(&folder);
                 Some(Seen::Everything)
             }
-            Told::Limit(reason) => {
+            Report::Limit(reason) => {
                 self.close(reason);
                 Some(Seen::Everything)
             }
@@ -135,10 +135,10 @@ impl Eyes {
 }
 
 /// Hears the system, in its own thread. Says little: most events are of no interest.
-fn tell(event: notify::Result<notify::Event>, send: &SyncSender<Told>, overrun: &AtomicBool) {
+fn tell(event: notify::Result<notify::Event>, send: &SyncSender<Report>, overrun: &AtomicBool) {
     let told = match event {
         Ok(event) => understand(&event),
-        Err(error) => vec![Told::Limit(format!("the system cannot watch all folders ({error})"))],
+        Err(error) => vec![Report::Limit(format!("the system cannot watch all folders ({error})"))],
     };
     for one in told {
         if let Err(TrySendError::Full(_)) = send.try_send(one) {
@@ -147,18 +147,18 @@ fn tell(event: notify::Result<notify::Event>, send: &SyncSender<Told>, overrun: 
     }
 }
 
-fn understand(event: &notify::Event) -> Vec<Told> {
+fn understand(event: &notify::Event) -> Vec<Report> {
     if event.need_rescan() {
-        return vec![Told::Seen(Seen::Everything)];
+        return vec![Report::Seen(Seen::Everything)];
     }
     let of_interest = event.paths.iter().filter(|path| may_matter(path));
     match event.kind {
         // We ourselves open files, and so does everybody else.
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => Vec::new(),
-        EventKind::Create(CreateKind::Folder) => vec![Told::Seen(Seen::Everything)],
-        EventKind::Remove(_) => event.paths.iter().map(|path| Told::Lost(path.clone())).collect(),
-        EventKind::Modify(ModifyKind::Name(_)) => of_interest.map(|_| Told::Seen(Seen::Everything)).collect(),
-        _ => of_interest.map(|path| Told::Seen(Seen::File(path.clone()))).collect(),
+        EventKind::Create(CreateKind::Folder) => vec![Report::Seen(Seen::Everything)],
+        EventKind::Remove(_) => event.paths.iter().map(|path| Report::Lost(path.clone())).collect(),
+        EventKind::Modify(ModifyKind::Name(_)) => of_interest.map(|_| Report::Seen(Seen::Everything)).collect(),
+        _ => of_interest.map(|path| Report::Seen(Seen::File(path.clone()))).collect(),
     }
 }
 

@@ -15,8 +15,8 @@ use unspool::update::{Report, UpdateOptions, Watch as _, update};
 use crate::config::{self, Config};
 use crate::out;
 use crate::progress::Progress;
-use debounce::Pace;
-use fs_events::{Eyes, Seen};
+use debounce::Debounce;
+use fs_events::{FsEvents, Seen};
 
 /// The longest we are deaf to Ctrl-C, and to a root that appears.
 const TICK: Duration = Duration::from_millis(500);
@@ -26,8 +26,8 @@ const SLEPT: Duration = Duration::from_secs(5);
 /// Follows the roots until it is told to stop.
 pub(crate) fn follow(config: &Config, poll: bool) -> Result<(), Error> {
     let stop = Progress::new(true);
-    let mut pace = Pace::new(Instant::now());
-    let mut eyes = Eyes::open(&config.roots, poll);
+    let mut pace = Debounce::new(Instant::now());
+    let mut eyes = FsEvents::open(&config.roots, poll);
     let mut complaint = None;
     while !stop.stopped() {
         if let Some(reason) = eyes.take_notice() {
@@ -48,14 +48,14 @@ pub(crate) fn follow(config: &Config, poll: bool) -> Result<(), Error> {
 }
 
 /// Waits for the next event or the next time to look.
-fn wait(config: &Config, eyes: &mut Eyes, pace: &mut Pace) {
+fn wait(config: &Config, eyes: &mut FsEvents, pace: &mut Debounce) {
     let (begin, clock) = (Instant::now(), config::now());
     let patience = pace.until_due(begin, eyes.is_blind()).min(TICK);
     match eyes.wait(patience) {
         Some(Seen::File(path)) => pace.changed(path, Instant::now()),
         Some(Seen::Everything) => pace.everything(Instant::now()),
         // A root that was not there may be by now.
-        None if eyes.look_again(&config.roots) => pace.everything(Instant::now()),
+        None if eyes.rescore(&config.roots) => pace.everything(Instant::now()),
         None => {}
     }
     let by_clock = Duration::from_millis(u64::try_from(config::now() - clock).unwrap_or(0));

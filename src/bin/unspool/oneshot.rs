@@ -36,7 +36,7 @@ pub(crate) fn expect_damage() {
         and should this come again, `unspool index --rebuild`\n";
     let handler = || {
         let _ = rustix::io::write(rustix::stdio::stderr(), MESSAGE);
-        signal_hook::low_level::exit(i32::from(crate::out::UNUSABLE));
+        signal_hook::low_level::exit(i32::from(crate::exit_code::UNUSABLE));
     };
     // SAFETY: the handler neither allocates nor locks.
     let _ = unsafe { signal_hook::low_level::register(signal_hook::consts::SIGBUS, handler) };

@@ -11,7 +11,7 @@ use crate::render::markdown::options;
 use crate::render::message::{Body, Call};
 use crate::untrusted::{for_terminal, one_line};
 
-const STYLE: &str = include_str!("talk.css");
+const STYLE: &str = include_str!("conversation.css");
 
 /// Writes the page.
 pub(super) fn page(

@@ -1,5 +1,7 @@
 //! A conversation as a file to be shared: Markdown, HTML or JSON, without secrets.
 
+mod html;
+
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -8,9 +10,8 @@ use crate::archive::conversation::Piece;
 use crate::archive::sessions::Session;
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
-use crate::render::html;
 use crate::render::json::{SCHEMA, line, timestamp};
-use crate::render::message::{Body, Call, Veil, call, is_interruption, who};
+use crate::render::message::{Body, Call, Redaction, call, is_interruption, who};
 use crate::render::terminal::conversation::Tools;
 use crate::render::terminal::sessions::{marks, short};
 use crate::render::terminal::style::{Screen, count, cut};
@@ -38,7 +39,7 @@ pub struct Export<'a> {
     /// The session.
     pub session: &'a Session,
     /// What is taken out.
-    pub veil: Veil,
+    pub veil: Redaction,
     /// What is written of tool calls.
     pub tools: Tools,
     /// In which form.
