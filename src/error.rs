@@ -1,39 +1,39 @@
-//! What can go wrong, in two sorts: an [`Error`] ends the command; a [`Problem`] is noted and the work goes on.
+//! Error types: an [`Error`] ends the command; a [`Problem`] is recorded and the work continues.
 //!
-//! Messages are lower-case, name the file they are about, and carry a hint when there is something to do next.
+//! Messages are lower-case, name the file they are about, and have a hint if the user can do something.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Shorthand for results of this crate.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What sort of failure this is; front ends turn it into an exit code.
+/// The kind of an [`Error`]. Front ends turn it into an exit code.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ErrorKind {
-    /// The request itself cannot be understood.
+    /// The request is invalid.
     Usage,
-    /// What was asked for is not there.
+    /// The requested item does not exist.
     NotFound,
-    /// The index is foreign or of a newer version.
+    /// The index was not created by unspool, or by a newer version of it.
     Unusable,
-    /// The index is damaged; a rebuild mends it.
+    /// The index is damaged; a rebuild repairs it.
     Damaged,
-    /// Somebody else holds a lock we need.
+    /// Another process holds a lock that we need.
     Busy,
     /// No space left, or no permission.
     NoSpaceOrPermission,
-    /// The user asked us to stop.
+    /// The user interrupted the command.
     Interrupted,
     /// Anything else.
     Other,
 }
 
-/// A failure that ends the command: what happened, to which file, why, and what to do next.
+/// An error that ends the command, with the file, the cause and a hint.
 #[derive(Debug)]
 pub struct Error {
-    /// What sort of failure this is.
+    /// The kind of error.
     pub kind: ErrorKind,
     message: String,
     hint: Option<String>,
@@ -42,12 +42,12 @@ pub struct Error {
 }
 
 impl Error {
-    /// Makes an error from a sentence without a full stop.
+    /// Creates an error from a sentence without a full stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, part: None, source: None }
     }
 
-    /// Makes an error of a failed file operation; the kind follows from the cause.
+    /// Creates an error for a failed file operation. The kind follows from `source`.
     pub fn io(doing: &str, path: &Path, source: io::Error) -> Self {
         let mut error = Self::new(kind_of_io(&source), format!("cannot {doing} {}", path.display()));
         error.hint = hint_of_io(&source);
@@ -55,21 +55,21 @@ impl Error {
         error
     }
 
-    /// Adds what the user can do about it.
+    /// Adds a hint about what the user can do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Adds the text it is about, and which part of that.
+    /// Adds the text that the error is about, and the range of the part that is wrong.
     #[must_use]
     pub fn about(mut self, text: &str, part: std::ops::Range<usize>) -> Self {
         self.part = Some((text.to_string(), part));
         self
     }
 
-    /// Returns the text it is about, and which part of that.
+    /// Returns the text that the error is about, and the range of the part that is wrong.
     pub fn part(&self) -> Option<(&str, std::ops::Range<usize>)> {
         self.part.as_ref().map(|(text, part)| (text.as_str(), part.clone()))
     }
@@ -81,12 +81,12 @@ impl Error {
         self
     }
 
-    /// Returns what the system called it, where the system was the cause.
+    /// Returns the kind of the underlying I/O error, if there is one.
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         self.source.as_ref()?.downcast_ref::<io::Error>().map(io::Error::kind)
     }
 
-    /// Returns what the user can do about it, if anything is known.
+    /// Returns the hint about what the user can do, if there is one.
     pub fn hint_text(&self) -> Option<&str> {
         self.hint.as_deref()
     }
@@ -108,25 +108,25 @@ impl std::error::Error for Error {
     }
 }
 
-/// Something that could not be read or used; it is counted and listed, never fatal.
+/// A file or line that could not be read or used. Problems are counted and listed, and are never fatal.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Problem {
     /// The file or folder it is about.
     pub path: PathBuf,
-    /// The line in that file, counted from 1, when there is one.
+    /// The line number in that file, from 1, if known.
     pub line: Option<u64>,
-    /// What is wrong with it.
+    /// The description of the problem.
     pub reason: String,
 }
 
 impl Problem {
-    /// Notes a problem with a whole file or folder.
+    /// Creates a problem with a whole file or folder.
     pub fn with_path(path: impl Into<PathBuf>, reason: impl Into<String>) -> Self {
         Self { path: path.into(), line: None, reason: reason.into() }
     }
 }
 
-/// Tells space and permission troubles from the rest.
+/// Returns the error kind of an I/O error: missing space or permission, or anything else.
 pub fn kind_of_io(error: &io::Error) -> ErrorKind {
     match error.kind() {
         io::ErrorKind::StorageFull

@@ -1,40 +1,41 @@
-//! Faults on purpose, for the tests. Only debug builds have them: in a release every function here is empty.
+//! Fault injection for the tests. Only in debug builds: in a release build every function here does nothing.
 //!
-//! Everything the program is about to do to the disk, and every read of a transcript, passes [`point`] first. The
-//! points of a run are counted, so that a test can stop the real binary at each of them, or let each of them fail.
-//! What is to happen comes as text (the binary reads it from `UNSPOOL_FAULT`), several things separated by commas:
+//! The program calls [`point`] before every change to the disk and every read of a transcript. The points of a run are
+//! counted, so that a test can stop the real binary at each of them, or make each of them fail. The plan is a text (the
+//! binary reads it from `UNSPOOL_FAULT`) with these items, separated by commas:
 //!
-//! - `kill@N`, `panic@N`, `eio@N`, `enospc@N`: at point N die, panic, or fail; with `+` behind it, from N on
-//! - `line@N`: panic while the Nth line is taken apart
-//! - `stop@N`: at point N stop until somebody continues us, so that a test can change things just then
-//! - `record:FILE`: write down every point, so that a test can work out what a power cut would leave
-//! - `batch:BYTES`: commit after so many bytes, so that a small run has many commits
+//! - `kill@N`, `panic@N`, `eio@N`, `enospc@N`: die, panic or fail at point N; with a trailing `+`, at N and every later
+//!   point
+//! - `line@N`: panic while parsing the Nth line
+//! - `stop@N`: stop the process at point N until it is continued, so that a test can change files at that moment
+//! - `record:FILE`: append every point to FILE, so that a test can work out the state after a power cut
+//! - `batch:BYTES`: commit after this number of bytes, so that a small run has many commits
 
 use std::io;
 use std::path::Path;
 
-/// What is about to be done.
+/// The operation that is about to happen.
 #[derive(Clone, Copy, Debug)]
 pub enum Op<'a> {
-    /// A folder is made.
+    /// A folder is created.
     MakeFolder(&'a Path),
-    /// A file is made, empty.
+    /// An empty file is created.
     Create(&'a Path),
-    /// Bytes are written to the end of a file.
+    /// Bytes are appended to a file.
     Write(&'a Path, &'a [u8]),
     /// A file is synced.
     Sync(&'a Path),
-    /// A file is written beside, synced, and renamed into place.
+    /// A file is written under a temporary name, synced, and renamed into place.
     Put(&'a Path, &'a [u8]),
     /// A file is removed.
     Remove(&'a Path),
     /// An empty folder is removed.
     RemoveFolder(&'a Path),
-    /// A file or folder gets a new name.
+    /// A file or folder is renamed.
     Rename(&'a Path, &'a Path),
-    /// Two folders exchange their names.
+    /// Two folders swap their names.
     Exchange(&'a Path, &'a Path),
-    /// The names in a folder are synced.
+    /// A folder is synced, which makes the names in it durable.
     SyncFolder(&'a Path),
     /// A file of the index is opened for reading.
     Load(&'a Path),
@@ -45,20 +46,20 @@ pub enum Op<'a> {
 }
 
 #[cfg(not(debug_assertions))]
-mod unarmed {
+mod disabled {
     use super::{Op, io};
 
-    /// Nothing, in a release.
+    /// Does nothing in a release build.
     #[inline(always)]
     pub fn point(_: Op<'_>) -> io::Result<()> {
         Ok(())
     }
 
-    /// Nothing, in a release.
+    /// Does nothing in a release build.
     #[inline(always)]
     pub fn line() {}
 
-    /// The usual amount, in a release.
+    /// Returns `usual` in a release build.
     #[inline(always)]
     pub fn batch(usual: u64) -> u64 {
         usual
@@ -66,13 +67,13 @@ mod unarmed {
 }
 
 #[cfg(not(debug_assertions))]
-pub use unarmed::{batch, line, point};
+pub use disabled::{batch, line, point};
 
 #[cfg(debug_assertions)]
-pub use armed::{arm, batch, line, point};
+pub use enabled::{arm, batch, line, point};
 
 #[cfg(debug_assertions)]
-mod armed {
+mod enabled {
     use std::fs::File;
     use std::io::Write as _;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,6 +85,7 @@ mod armed {
     static POINTS: AtomicU64 = AtomicU64::new(0);
     static LINES: AtomicU64 = AtomicU64::new(0);
 
+    /// The parsed text of [`arm`].
     #[derive(Debug, Default)]
     struct Plan {
         fault: Option<Fault>,
@@ -96,7 +98,8 @@ mod armed {
     struct Fault {
         kind: Kind,
         at: u64,
-        lasting: bool,
+        /// True if the fault also happens at every later point.
+        is_lasting: bool,
     }
 
     #[derive(Clone, Copy, Debug)]
@@ -107,17 +110,18 @@ mod armed {
         Fail(io::ErrorKind),
     }
 
-    /// Says once, before anything else, what is to go wrong. Says what cannot be understood.
+    /// Sets the plan for this process. Must be called once, before anything else. Fails if an item is unknown.
     pub fn arm(text: &str) -> Result<(), String> {
         let mut plan = Plan::default();
         for word in text.split(',') {
-            plan.take(word).ok_or_else(|| format!("no such fault: {word}"))?;
+            plan.add(word).ok_or_else(|| format!("no such fault: {word}"))?;
         }
         PLAN.set(plan).map_err(|_| "armed twice".to_string())
     }
 
     impl Plan {
-        fn take(&mut self, word: &str) -> Option<()> {
+        /// Adds one item of the plan. Returns `None` if it is invalid.
+        fn add(&mut self, word: &str) -> Option<()> {
             if let Some(file) = word.strip_prefix("record:") {
                 self.record = Some(Mutex::new(File::options().append(true).create(true).open(file).ok()?));
             } else if let Some(bytes) = word.strip_prefix("batch:") {
@@ -126,8 +130,9 @@ mod armed {
                 self.line = Some(number.parse().ok()?);
             } else {
                 let (kind, at) = word.split_once('@')?;
-                let lasting = at.ends_with('+');
-                self.fault = Some(Fault { kind: kind_of(kind)?, at: at.trim_end_matches('+').parse().ok()?, lasting });
+                let is_lasting = at.ends_with('+');
+                self.fault =
+                    Some(Fault { kind: kind_of(kind)?, at: at.trim_end_matches('+').parse().ok()?, is_lasting });
             }
             Some(())
         }
@@ -144,21 +149,22 @@ mod armed {
         })
     }
 
-    /// Counts what is about to be done, and lets it fail if that is the plan.
+    /// Counts an operation that is about to happen, and makes it fail if planned.
     pub fn point(op: Op<'_>) -> io::Result<()> {
         let Some(plan) = PLAN.get() else { return Ok(()) };
         if let Some(record) = &plan.record {
             let mut file = record.lock().unwrap_or_else(PoisonError::into_inner);
-            file.write_all(&written(op))?;
+            file.write_all(&encoded(op))?;
         }
         let number = POINTS.fetch_add(1, Ordering::SeqCst) + 1;
         match &plan.fault {
-            Some(fault) if number == fault.at || fault.lasting && number > fault.at => strike(fault.kind, number),
+            Some(fault) if number == fault.at || fault.is_lasting && number > fault.at => trigger(fault.kind, number),
             _ => Ok(()),
         }
     }
 
-    fn strike(kind: Kind, number: u64) -> io::Result<()> {
+    /// Performs a planned fault.
+    fn trigger(kind: Kind, number: u64) -> io::Result<()> {
         match kind {
             Kind::Kill => signal(true),
             Kind::Stop => signal(false),
@@ -169,10 +175,10 @@ mod armed {
     }
 
     #[cfg(unix)]
-    fn signal(deadly: bool) {
+    fn signal(is_kill: bool) {
         use rustix::process::{Signal, getpid, kill_process};
-        let _ = kill_process(getpid(), if deadly { Signal::KILL } else { Signal::STOP });
-        if deadly {
+        let _ = kill_process(getpid(), if is_kill { Signal::KILL } else { Signal::STOP });
+        if is_kill {
             loop {
                 std::thread::park();
             }
@@ -182,20 +188,20 @@ mod armed {
     #[cfg(not(unix))]
     fn signal(_: bool) {}
 
-    /// Counts the lines that are taken apart, and panics at one if that is the plan.
+    /// Counts a line that is about to be parsed, and panics if planned.
     pub fn line() {
         let Some(line) = PLAN.get().and_then(|plan| plan.line) else { return };
         assert!(LINES.fetch_add(1, Ordering::SeqCst) + 1 != line, "fault at line {line}");
     }
 
-    /// After how many bytes to commit.
+    /// Returns the number of bytes after which to commit.
     pub fn batch(usual: u64) -> u64 {
         PLAN.get().and_then(|plan| plan.batch).unwrap_or(usual)
     }
 
-    /// One point as bytes: a letter, then twice a length and so many bytes.
-    fn written(op: Op<'_>) -> Vec<u8> {
-        let (letter, path, more): (u8, &[u8], &[u8]) = match op {
+    /// Encodes a point: a letter, then two byte strings, each after its length.
+    fn encoded(op: Op<'_>) -> Vec<u8> {
+        let (letter, path, second): (u8, &[u8], &[u8]) = match op {
             Op::MakeFolder(path) => (b'd', bytes(path), b""),
             Op::Create(path) => (b'c', bytes(path), b""),
             Op::Write(path, data) => (b'w', bytes(path), data),
@@ -211,7 +217,7 @@ mod armed {
             Op::Read => (b'i', b"", b""),
         };
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(0).to_le_bytes();
-        [&[letter][..], &length(path), path, &length(more), more].concat()
+        [&[letter][..], &length(path), path, &length(second), second].concat()
     }
 
     fn bytes(path: &Path) -> &[u8] {

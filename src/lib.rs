@@ -73,6 +73,7 @@ pub mod fault;
 pub mod error;
 pub mod untrusted;
 pub mod dates;
+pub mod units;
 pub mod redact;
 pub mod transcript;
 pub mod document;

@@ -1,27 +1,27 @@
-//! From text to terms, the same way for what is indexed, what is asked and what is highlighted. Pure, one pass.
+//! The tokenizer: splits text into search terms. Indexing, queries and highlighting all use it. Pure, one pass.
 //!
-//! Code and prose share one index, so a word is what people type of it: `parseRetryAfter` is found by `parse`,
-//! `retry`, `after`, by `parseretryafter`, `parse_retry_after` and `parse-retry-after`. An identifier therefore
-//! gives its parts, each at a position of its own, and besides them the whole with its separators removed and a
-//! mark in front. Wholes are never looked for side by side, so they all have position 0, which costs no space. Case and
-//! accents are folded. Scripts without blanks give overlapping pairs of characters.
-//! Hashes, ids and other noise are kept whole rather than chopped into crumbs.
+//! Code and prose share one index, so an identifier must be found however people type it: `parseRetryAfter` by `parse`,
+//! `retry`, `after`, and by `parseretryafter`, `parse_retry_after` and `parse-retry-after`. An identifier therefore
+//! gives one term for each of its parts, each at its own position, and one more for the whole: without separators, and
+//! with a mark before it. Whole identifiers are never searched as phrases, so they all have position 0, which costs no
+//! space. Case and accents are folded. Scripts without blanks between words give overlapping pairs of characters.
+//! Hashes, ids and other noise are kept whole instead of being split into tiny parts.
 
 use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-/// Raised whenever the same text would give other terms than before; part of the index's fingerprint.
+/// Increased whenever the same text gives different terms than before. Part of the index's fingerprint.
 pub const ANALYSIS_VERSION: u32 = 1;
 
-/// Longer terms are cut here; a query is cut alike, so it still finds them.
+/// Maximum length of a term, in bytes. Longer ones are cut. Queries are cut the same way, so they still match.
 pub const TERM_CAP: usize = 255;
 
-/// What stands in front of a whole identifier, so that it never is the same term as a plain word.
+/// Prefix of a whole identifier, so that it is never the same term as a plain word.
 pub const WHOLE_MARK: char = '=';
 
-/// More underscores in a row than this do not hold an identifier together.
+/// Maximum number of consecutive underscores inside an identifier.
 const JOINER_RUN: usize = 8;
 
 /// One term of a text.
@@ -29,56 +29,56 @@ const JOINER_RUN: usize = 8;
 pub struct Term<'a> {
     /// The folded term.
     pub text: &'a str,
-    /// Where it begins in the original text.
+    /// Byte offset of its start in the original text.
     pub from: usize,
-    /// Where it ends in the original text.
+    /// Byte offset of its end in the original text.
     pub to: usize,
-    /// Its place in the sequence of words; 0 for a `whole`.
+    /// Its position in the sequence of words; 0 for a `whole`.
     pub position: usize,
-    /// Whether it is a whole identifier, given besides its parts.
+    /// Set for a whole identifier, which is given in addition to its parts.
     pub whole: bool,
 }
 
-/// Passes every term of a text to `each`, in order of position.
-pub fn analyze(text: &str, each: &mut impl FnMut(Term<'_>)) {
-    analyze_with(text, &mut Scratch::default(), each);
+/// Passes every term of a text to `sink`, in order of position.
+pub fn analyze(text: &str, sink: &mut impl FnMut(Term<'_>)) {
+    analyze_with(text, &mut Scratch::default(), sink);
 }
 
-/// Memory that is used again from text to text.
+/// Buffers reused from text to text.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     folded: String,
     parts: Vec<Range<usize>>,
 }
 
-/// Does what [`analyze`] does, for many texts.
-pub fn analyze_with(text: &str, scratch: &mut Scratch, each: &mut impl FnMut(Term<'_>)) {
-    let mut analyzer = Analyzer { text, position: 0, scratch, each };
+/// Like [`analyze`], but reuses buffers, for many texts.
+pub fn analyze_with(text: &str, scratch: &mut Scratch, sink: &mut impl FnMut(Term<'_>)) {
+    let mut analyzer = Analyzer { text, position: 0, scratch, sink };
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
-        let sort = SORTS[usize::from(*byte)];
-        if sort <= DIGIT {
+        let class = BYTE_CLASSES[usize::from(*byte)];
+        if class <= DIGIT {
             at = match bytes[at..].first_chunk().and_then(short_word) {
-                Some((letters, length)) => analyzer.short(letters, at..at + length),
-                None => analyzer.chunk(at),
+                Some((letters, length)) => analyzer.emit_short(letters, at..at + length),
+                None => analyzer.emit_chunk(at),
             };
-        } else if sort == WIDE {
-            at = analyzer.wide(at);
+        } else if class == WIDE {
+            at = analyzer.emit_wide(at);
         } else {
             at += 1;
         }
     }
 }
 
-/// Gives the terms of a text as a list, for queries.
+/// Returns the terms of a text as a list, for queries: text, position, and whether it is a whole identifier.
 pub fn terms(text: &str) -> Vec<(String, usize, bool)> {
     let mut terms = Vec::new();
     analyze(text, &mut |term| terms.push((term.text.to_string(), term.position, term.whole)));
     terms
 }
 
-/// The only character of a term, if it is of a script without blanks: such a term is a part of others.
+/// Returns the only character of a term, if its script has no blanks between words. Such a term is part of other terms.
 pub fn single(term: &str) -> Option<char> {
     let mut chars = term.chars();
     chars.next().filter(|c| chars.next().is_none() && is_unspaced(*c))
@@ -88,10 +88,10 @@ struct Analyzer<'t, 's, F> {
     text: &'t str,
     position: usize,
     scratch: &'s mut Scratch,
-    each: &'s mut F,
+    sink: &'s mut F,
 }
 
-/// What kind of character decides where an identifier is cut.
+/// The class of a character. Identifiers are cut where it changes.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Class {
     Lower,
@@ -103,19 +103,19 @@ enum Class {
 const LOWER: u8 = 1;
 const UPPER: u8 = 2;
 const DIGIT: u8 = 4;
-/// May hold two parts of an identifier together.
+/// May join two parts of an identifier.
 const JOINER: u8 = 8;
-/// Belongs to no word.
+/// Not part of a word.
 const OUTSIDE: u8 = 16;
-/// Part of a character beyond ASCII.
+/// Part of a non-ASCII character.
 const WIDE: u8 = 32;
 
-/// What each byte is to an identifier.
-const SORTS: [u8; 256] = {
-    let mut sorts = [WIDE; 256];
+/// The class of each byte, as a bit flag.
+const BYTE_CLASSES: [u8; 256] = {
+    let mut classes = [WIDE; 256];
     let mut byte = 0;
     while byte < 0x80 {
-        sorts[byte as usize] = match byte as u8 {
+        classes[byte as usize] = match byte as u8 {
             b'a'..=b'z' => LOWER,
             b'A'..=b'Z' => UPPER,
             b'0'..=b'9' => DIGIT,
@@ -124,110 +124,112 @@ const SORTS: [u8; 256] = {
         };
         byte += 1;
     }
-    sorts
+    classes
 };
 
-/// A byte, eight times.
-const fn eight(byte: u8) -> u64 {
+/// Repeats a byte eight times.
+const fn splat(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
-/// The word that these bytes begin with, folded, and its length, if it has letters or digits alone, no capital but the
-/// first, and is followed by what belongs to no word. Most words are like that, and all eight bytes are looked at at once.
+/// Fast path for short words: returns the word that these bytes begin with, in lowercase, and its length.
+///
+/// The word must consist of letters only or of digits only, may have a capital only as its first letter, and must be
+/// followed by a byte that is not part of a word. Most words are like that. Checks all eight bytes at once.
 #[inline(always)]
 fn short_word(bytes: &[u8; 8]) -> Option<(u64, usize)> {
-    let first = SORTS[usize::from(bytes[0])];
+    let first = BYTE_CLASSES[usize::from(bytes[0])];
     let letters = u64::from_le_bytes(*bytes) | if first == UPPER { 0x20 } else { 0 };
-    let (least, most) = if first == DIGIT { (b'0', b'9') } else { (b'a', b'z') };
-    // A sum has its highest bit set where the byte is no less than the one bound, or above the other.
-    let low = letters & eight(0x7f);
-    let fitting = (low + eight(0x80 - least)) & !(low + eight(0x7f - most)) & !letters & eight(0x80);
-    let length = (fitting ^ eight(0x80)).trailing_zeros() as usize / 8;
-    let ends = bytes.get(length).is_some_and(|behind| SORTS[usize::from(*behind)] == OUTSIDE);
-    ends.then(|| (letters & !(u64::MAX << (length * 8)), length))
+    let (min, max) = if first == DIGIT { (b'0', b'9') } else { (b'a', b'z') };
+    // The first sum sets the high bit of each byte that is at least `min`, the second of each that is above `max`.
+    let low = letters & splat(0x7f);
+    let in_range = (low + splat(0x80 - min)) & !(low + splat(0x7f - max)) & !letters & splat(0x80);
+    let length = (in_range ^ splat(0x80)).trailing_zeros() as usize / 8;
+    let is_complete = bytes.get(length).is_some_and(|next| BYTE_CLASSES[usize::from(*next)] == OUTSIDE);
+    is_complete.then(|| (letters & !(u64::MAX << (length * 8)), length))
 }
 
-/// A run of letters and digits, held together by `_` or `-`.
+/// A run of letters and digits, possibly joined by `_` or `-`.
 struct Chunk {
     end: usize,
-    /// Whether it is one word.
+    /// Set if it is a single word.
     simple: bool,
-    /// What its bytes are.
-    sorts: u8,
+    /// The classes of its bytes.
+    classes: u8,
 }
 
 impl<F: FnMut(Term<'_>)> Analyzer<'_, '_, F> {
-    /// Takes a short word, whose first letter is the lowest byte.
+    /// Emits a short word, whose first letter is the lowest byte. Returns its end.
     #[inline(always)]
-    fn short(&mut self, letters: u64, place: Range<usize>) -> usize {
-        let Range { start: from, end: to } = place;
+    fn emit_short(&mut self, letters: u64, range: Range<usize>) -> usize {
+        let Range { start: from, end: to } = range;
         let bytes = letters.to_le_bytes();
         let text = str::from_utf8(&bytes[..to - from]).unwrap_or_default();
-        (self.each)(Term { text, from, to, position: self.position, whole: false });
+        (self.sink)(Term { text, from, to, position: self.position, whole: false });
         self.position += 1;
         to
     }
 
-    /// Takes an identifier, word or number that begins at `start`; returns where it ends.
-    fn chunk(&mut self, start: usize) -> usize {
-        let Chunk { end, simple, sorts } = self.chunk_at(start);
+    /// Emits the terms of the identifier, word or number that begins at `start`. Returns its end.
+    fn emit_chunk(&mut self, start: usize) -> usize {
+        let Chunk { end, simple, classes } = self.chunk_at(start);
         if simple {
-            self.next(start..end, sorts);
+            self.emit_word(start..end, classes);
             return end;
         }
-        self.split(start, end, sorts);
+        self.split(start, end, classes);
         if self.scratch.parts.len() > 1 {
-            self.emit(start..end, 0, true, sorts);
+            self.emit(start..end, 0, true, classes);
         }
         for index in 0..self.scratch.parts.len() {
             let part = self.scratch.parts[index].clone();
-            self.next(part, sorts);
+            self.emit_word(part, classes);
         }
         end
     }
 
-    /// Gives the next word.
-    fn next(&mut self, range: Range<usize>, sorts: u8) {
-        self.position += usize::from(self.emit(range, self.position, false, sorts));
+    /// Emits the next word.
+    fn emit_word(&mut self, range: Range<usize>, classes: u8) {
+        self.position += usize::from(self.emit(range, self.position, false, classes));
     }
 
-    /// Finds the end of a chunk, and what is in it.
+    /// Finds the end of a chunk, and the classes of its bytes.
     fn chunk_at(&self, start: usize) -> Chunk {
         let bytes = self.text.as_bytes();
-        let first = SORTS[usize::from(bytes[start])];
-        // What stands behind the first byte: a capital in front does not make a word a compound.
-        let (mut sorts, mut other) = (0, false);
+        let first = BYTE_CLASSES[usize::from(bytes[start])];
+        // Leaves out the first byte: a leading capital does not make a word an identifier.
+        let (mut classes, mut is_compound) = (0, false);
         let mut at = start;
         if first != WIDE {
             at += 1;
         }
         while let Some(byte) = bytes.get(at) {
-            let sort = SORTS[usize::from(*byte)];
-            if sort <= DIGIT {
-                sorts |= sort;
+            let class = BYTE_CLASSES[usize::from(*byte)];
+            if class <= DIGIT {
+                classes |= class;
                 at += 1;
-            } else if sort == JOINER && self.joins(at) {
-                (sorts, other) = (sorts | JOINER, true);
+            } else if class == JOINER && self.joins(at) {
+                (classes, is_compound) = (classes | JOINER, true);
                 at += 1;
-            } else if sort == WIDE {
+            } else if class == WIDE {
                 let c = char_at(self.text, at);
                 if is_unspaced(c) || !is_word(c) {
                     break;
                 }
-                sorts |= WIDE | if c.is_lowercase() { LOWER } else { 0 };
-                other |= c.is_uppercase() && at > start;
+                classes |= WIDE | if c.is_lowercase() { LOWER } else { 0 };
+                is_compound |= c.is_uppercase() && at > start;
                 at += c.len_utf8();
             } else {
                 break;
             }
         }
-        let all = first | sorts;
-        let mixed = all & (LOWER | UPPER) != 0 && all & DIGIT != 0
-            || sorts & UPPER != 0 && (all & LOWER != 0 || first != UPPER);
-        Chunk { end: at, simple: !other && !mixed, sorts: all }
+        let all = first | classes;
+        let is_mixed = all & (LOWER | UPPER) != 0 && all & DIGIT != 0
+            || classes & UPPER != 0 && (all & LOWER != 0 || first != UPPER);
+        Chunk { end: at, simple: !is_compound && !is_mixed, classes: all }
     }
 
-    /// Says whether the separator at `at` stands between two parts of one identifier.
+    /// Reports whether the separator at `at` joins two parts of one identifier.
     fn joins(&self, at: usize) -> bool {
         let rest = &self.text.as_bytes()[at + 1..];
         match (self.text.as_bytes()[at], rest.first()) {
@@ -241,12 +243,12 @@ impl<F: FnMut(Term<'_>)> Analyzer<'_, '_, F> {
     }
 
     /// Cuts an identifier into its parts.
-    fn split(&mut self, start: usize, end: usize, sorts: u8) {
+    fn split(&mut self, start: usize, end: usize, classes: u8) {
         self.scratch.parts.clear();
         for segment in segments(self.text, start..end) {
             if is_noise(&self.text[segment.clone()]) {
                 self.scratch.parts.push(segment);
-            } else if sorts & WIDE == 0 {
+            } else if classes & WIDE == 0 {
                 split_ascii(self.text.as_bytes(), segment, &mut self.scratch.parts);
             } else {
                 split_segment(self.text, segment, &mut self.scratch.parts);
@@ -254,23 +256,23 @@ impl<F: FnMut(Term<'_>)> Analyzer<'_, '_, F> {
         }
     }
 
-    /// Takes what begins with a character beyond ASCII.
-    fn wide(&mut self, at: usize) -> usize {
+    /// Emits the terms of the text that begins with the non-ASCII character at `at`. Returns its end.
+    fn emit_wide(&mut self, at: usize) -> usize {
         let c = char_at(self.text, at);
         if is_unspaced(c) {
-            return self.pairs(at);
+            return self.emit_pairs(at);
         } else if is_word(c) {
-            return self.chunk(at);
+            return self.emit_chunk(at);
         }
         let end = at + c.len_utf8();
         if is_pictograph(c) {
-            self.next(at..end, WIDE);
+            self.emit_word(at..end, WIDE);
         }
         end
     }
 
-    /// Takes a run of a script without blanks: each pair of neighbours is a term.
-    fn pairs(&mut self, start: usize) -> usize {
+    /// Emits each pair of adjacent characters in a run of a script without blanks. Returns the end of the run.
+    fn emit_pairs(&mut self, start: usize) -> usize {
         let mut chars = self.text[start..].char_indices().map(|(at, c)| (start + at, c)).peekable();
         let mut previous: Option<(usize, char)> = None;
         let mut end = start;
@@ -281,38 +283,39 @@ impl<F: FnMut(Term<'_>)> Analyzer<'_, '_, F> {
                 continue;
             }
             if let Some((before, _)) = previous {
-                self.next(before..end, WIDE);
+                self.emit_word(before..end, WIDE);
                 emitted = true;
             }
             previous = Some((at, c));
         }
         if !emitted && previous.is_some() {
-            self.next(start..end, WIDE);
+            self.emit_word(start..end, WIDE);
         }
         end
     }
 
-    /// Gives a term, unless nothing is left of it. `sorts` says what bytes there may be in it.
-    fn emit(&mut self, range: Range<usize>, position: usize, whole: bool, sorts: u8) -> bool {
+    /// Emits a term, unless folding leaves it empty. Reports whether it emitted one. `classes` is a superset of the
+    /// classes of its bytes.
+    fn emit(&mut self, range: Range<usize>, position: usize, whole: bool, classes: u8) -> bool {
         let Range { start: from, end: to } = range;
         let text = &self.text[range];
-        let is_plain = text.len() < TERM_CAP && sorts & WIDE == 0;
-        let is_folded = || sorts & UPPER == 0 || !text.bytes().any(|byte| byte.is_ascii_uppercase());
+        let is_plain = text.len() < TERM_CAP && classes & WIDE == 0;
+        let is_folded = || classes & UPPER == 0 || !text.bytes().any(|byte| byte.is_ascii_uppercase());
         if is_plain && !whole && is_folded() {
-            (self.each)(Term { text, from, to, position, whole });
+            (self.sink)(Term { text, from, to, position, whole });
             return true;
         }
         self.scratch.folded.clear();
         if whole {
             self.scratch.folded.push(WHOLE_MARK);
         }
-        if is_plain && sorts & JOINER == 0 {
+        if is_plain && classes & JOINER == 0 {
             self.scratch.folded.push_str(text);
             self.scratch.folded.make_ascii_lowercase();
         } else if is_plain {
             self.scratch.folded.extend(
                 text.bytes()
-                    .filter(|byte| SORTS[usize::from(*byte)] != JOINER)
+                    .filter(|byte| BYTE_CLASSES[usize::from(*byte)] != JOINER)
                     .map(|byte| char::from(byte.to_ascii_lowercase())),
             );
         } else {
@@ -320,13 +323,13 @@ impl<F: FnMut(Term<'_>)> Analyzer<'_, '_, F> {
         }
         let is_term = self.scratch.folded.len() > usize::from(whole);
         if is_term {
-            (self.each)(Term { text: &self.scratch.folded, from, to, position, whole });
+            (self.sink)(Term { text: &self.scratch.folded, from, to, position, whole });
         }
         is_term
     }
 }
 
-/// The stretches between separators.
+/// Returns the ranges between separators.
 fn segments(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut at = range.start;
     std::iter::from_fn(move || {
@@ -342,7 +345,8 @@ fn segments(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize
     })
 }
 
-/// Cuts at changes of case and between letters and digits: `HTTPResponse2` is http, response, 2; `getURLs` is get, urls.
+/// Cuts a segment at changes of case and between letters and digits: `HTTPResponse2` is http, response, 2; `getURLs` is
+/// get, urls.
 fn split_segment(text: &str, segment: Range<usize>, parts: &mut Vec<Range<usize>>) {
     let mut from = segment.start;
     let mut before = Class::Joiner;
@@ -350,15 +354,15 @@ fn split_segment(text: &str, segment: Range<usize>, parts: &mut Vec<Range<usize>
     let mut chars = text[segment.clone()].char_indices().map(|(at, c)| (segment.start + at, c)).peekable();
     while let Some((at, c)) = chars.next() {
         if is_combining_mark(c) {
-            // It belongs to what it stands behind, and is no capital of its own.
+            // It belongs to the character before it, and has no case of its own.
             continue;
         }
         let class = class_of(c, before);
-        let ends = chars.peek().is_none_or(|(_, next)| class_of(*next, class) != Class::Lower);
+        let ends_word = chars.peek().is_none_or(|(_, next)| class_of(*next, class) != Class::Lower);
         if at > from {
             // In a run of capitals followed by a small letter, the last capital begins the next part.
             let cut = match (before, class) {
-                (Class::Upper, Class::Lower) if before_at > from && !(c == 's' && ends) => Some(before_at),
+                (Class::Upper, Class::Lower) if before_at > from && !(c == 's' && ends_word) => Some(before_at),
                 (Class::Lower, Class::Upper) => Some(at),
                 (Class::Digit, now) if now != Class::Digit => Some(at),
                 (was, Class::Digit) if was != Class::Digit => Some(at),
@@ -375,18 +379,18 @@ fn split_segment(text: &str, segment: Range<usize>, parts: &mut Vec<Range<usize>
     parts.push(from..segment.end);
 }
 
-/// The same where every character is a byte.
+/// Like [`split_segment`], for ASCII text.
 fn split_ascii(bytes: &[u8], segment: Range<usize>, parts: &mut Vec<Range<usize>>) {
-    let sort = |at: usize| SORTS[usize::from(bytes[at])];
+    let class = |at: usize| BYTE_CLASSES[usize::from(bytes[at])];
     let mut from = segment.start;
     for at in segment.start + 1..segment.end {
-        let cut = match (sort(at - 1), sort(at)) {
+        let cut = match (class(at - 1), class(at)) {
             (before, now) if before == now => continue,
-            // More than one of what is written in capitals.
+            // The plural of an abbreviation, such as `URLs`.
             (UPPER, LOWER)
                 if bytes[at..].starts_with(b"s")
                     && at - 1 > from
-                    && (at + 1 == segment.end || sort(at + 1) != LOWER) =>
+                    && (at + 1 == segment.end || class(at + 1) != LOWER) =>
             {
                 continue;
             }
@@ -420,8 +424,8 @@ fn class_of(c: char, before: Class) -> Class {
     }
 }
 
-/// Tells hashes, ids and encoded data from identifiers: hexadecimal with digits and letters, or long with parts shorter
-/// than words are.
+/// Reports whether a segment is a hash, an id or encoded data rather than an identifier: hexadecimal with both digits
+/// and letters, or long and made of parts that are too short for words.
 fn is_noise(segment: &str) -> bool {
     let bytes = segment.as_bytes();
     if bytes.len() < 4 || !segment.is_ascii() {
@@ -435,16 +439,17 @@ fn is_noise(segment: &str) -> bool {
     if one_case && digits > 0 && digits < bytes.len() && bytes.iter().all(u8::is_ascii_hexdigit) {
         return true;
     }
-    // A capital and the small letters behind it are one part.
+    // A capital and the small letters after it are one part.
     let cuts = bytes.windows(2).filter(|pair| match (kind_of(pair[0]), kind_of(pair[1])) {
         (before, now) if before == now => false,
         (before, now) => before != 1 || now == 0,
     });
-    // Encoded data hardly ever does without digits, so names without them may have short parts: `findAllByIdOrKey`.
-    let least = if digits > 0 { 3 } else { 2 };
-    bytes.len() >= 16 && (cuts.count() + 1) * least > bytes.len()
+    // Encoded data nearly always contains digits, so names without digits may have short parts: `findAllByIdOrKey`.
+    let min_average = if digits > 0 { 3 } else { 2 };
+    bytes.len() >= 16 && (cuts.count() + 1) * min_average > bytes.len()
 }
 
+/// Returns 0 for a digit, 1 for a capital, and 2 for any other byte.
 fn kind_of(byte: u8) -> u8 {
     match byte {
         b'0'..=b'9' => 0,
@@ -453,13 +458,13 @@ fn kind_of(byte: u8) -> u8 {
     }
 }
 
-/// Folds case, accents and width, and leaves separators out.
+/// Appends a text with case, accents and width folded and separators removed.
 fn fold_into(text: &str, folded: &mut String) {
     for c in text.chars() {
         match c {
             '_' | '-' => {}
             c if c.is_ascii() => folded.push(c.to_ascii_lowercase()),
-            // Taking a Hangul syllable apart would undo what makes it one character.
+            // NFKD would decompose a Hangul syllable into several characters.
             '\u{ac00}'..='\u{d7a3}' => folded.push(c),
             c => {
                 folded
@@ -481,16 +486,17 @@ fn char_at(text: &str, at: usize) -> char {
     text[at..].chars().next().unwrap_or(' ')
 }
 
+/// Reports whether a character is part of a word.
 pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || is_combining_mark(c)
 }
 
-/// Says whether a character is an emoji or the like.
+/// Reports whether a character is an emoji or a similar symbol.
 fn is_pictograph(c: char) -> bool {
     matches!(c, '\u{2600}'..='\u{27bf}' | '\u{1f300}'..='\u{1faff}')
 }
 
-/// Says whether a character belongs to a script that puts no blanks between words.
+/// Reports whether a character belongs to a script without blanks between words.
 pub fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3100}'..='\u{318f}' | '\u{31a0}'..='\u{31bf}'
@@ -574,11 +580,11 @@ mod tests {
     }
 
     #[test]
-    fn places_are_those_of_the_original_text() {
-        let mut places = Vec::new();
-        analyze("naïve getToken 日本語", &mut |term| places.push((term.text.to_string(), term.from..term.to)));
+    fn offsets_refer_to_the_original_text() {
+        let mut offsets = Vec::new();
+        analyze("naïve getToken 日本語", &mut |term| offsets.push((term.text.to_string(), term.from..term.to)));
         assert_eq!(
-            places,
+            offsets,
             vec![
                 ("naive".into(), 0..6),
                 ("=gettoken".into(), 7..15),

@@ -1,44 +1,48 @@
-//! Text that came out of a transcript, a file name or a query, and the only ways for it to get out again.
+//! Sanitizes untrusted text from transcripts, file names and queries before it is shown on a terminal.
 //!
-//! Transcripts hold whatever a tool printed: escape sequences, bidirectional overrides, hidden tag characters.
-//! [`Untrusted`] has no `Display`, so such text cannot reach a terminal by accident. Control characters are
-//! replaced one by one; sequences are never parsed, since every parser of them has been fooled before.
+//! Transcripts contain anything that a tool printed: escape sequences, bidirectional overrides, hidden tag characters.
+//! [`Untrusted`] has no `Display`, so such text cannot reach a terminal by accident. Control characters are replaced
+//! one by one. Escape sequences are never parsed, because every parser for them has been fooled before.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Text from outside that must be made safe before anybody sees it.
-#[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Text from outside that must be sanitized before it is shown.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
 pub struct Untrusted(String);
 
 impl Untrusted {
-    /// Takes text in.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// Takes a path in; bytes that are not UTF-8 become U+FFFD.
+    /// Wraps a path. Bytes that are not UTF-8 become U+FFFD.
     pub fn path(path: &Path) -> Self {
         Self(path.to_string_lossy().into_owned())
     }
 
-    /// Gives the text for programs and for further work inside the library; never print this.
+    /// Returns the unsanitized text, for other programs and for use inside the library. Never print it.
     pub fn raw(&self) -> &str {
         &self.0
     }
 
-    /// Says whether there is no text.
+    /// Reports whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Gives the text with every dangerous character made visible; newlines and tabs stay.
+    /// Returns the text with every dangerous character made visible. Newlines and tabs are kept.
     pub fn term(&self) -> Cow<'_, str> {
         for_terminal(&self.0)
     }
 
-    /// Gives the text on one line: white space of any kind is one blank.
+    /// Returns the sanitized text on one line, with runs of white space replaced by one space.
     pub fn line(&self) -> String {
         one_line(&self.0)
     }
@@ -50,27 +54,27 @@ impl<T: Into<String>> From<T> for Untrusted {
     }
 }
 
-/// Makes every dangerous character visible; newlines and tabs stay.
+/// Makes every dangerous character visible. Newlines and tabs are kept.
 pub fn for_terminal(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_dangerous) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 16);
-    let mut before = ' ';
+    let mut previous = ' ';
     for c in text.chars() {
-        // A joiner inside an emoji is what makes it one picture.
-        let joins_emoji = c == '\u{200d}' && is_pictograph(before);
+        // A joiner inside an emoji is harmless: it combines the parts into one image.
+        let joins_emoji = c == '\u{200d}' && is_pictograph(previous);
         if is_dangerous(c) && !joins_emoji {
             push_visible(&mut safe, c);
         } else {
             safe.push(c);
         }
-        before = c;
+        previous = c;
     }
     Cow::Owned(safe)
 }
 
-/// Folds all white space into single blanks, then makes dangerous characters visible.
+/// Replaces runs of white space with single spaces, then makes dangerous characters visible.
 pub fn one_line(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -85,7 +89,7 @@ pub fn one_line(text: &str) -> String {
     }
 }
 
-/// Says whether a character can move, hide or recolour what the reader sees.
+/// Reports whether a character can move, hide or recolour the visible text.
 pub fn is_dangerous(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -98,13 +102,15 @@ pub fn is_dangerous(c: char) -> bool {
     }
 }
 
+/// Reports whether a character can come before a joiner in an emoji.
 fn is_pictograph(c: char) -> bool {
     matches!(c, '\u{fe0f}' | '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
+/// Appends a visible replacement for a dangerous character.
 fn push_visible(out: &mut String, c: char) {
     match c {
-        // The "control pictures" block shows C0 and DEL as one glyph each.
+        // The Unicode block "Control Pictures" has one glyph for each C0 control and for DEL.
         '\u{0}'..='\u{1f}' => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('␦')),
         '\u{7f}' => out.push('␡'),
         _ => {
@@ -118,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_dangerous_gets_through() {
+    fn dangerous_characters_are_made_visible() {
         for (text, shown) in [
             ("plain\n\ttext ünï 日本", "plain\n\ttext ünï 日本"),
             ("\u{1b}[31mred\u{1b}[0m", "␛[31mred␛[0m"),
@@ -134,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_folds_white_space() {
+    fn one_line_collapses_white_space() {
         assert_eq!(one_line("  a\n\n b\u{1b}c\t d "), "a b␛c d");
     }
 }

@@ -1,9 +1,171 @@
-//! Answers to questions about what is in the index.
+//! The façade: everything that a front end can ask of the index.
+//!
+//! An [`Archive`] opens the index, opens it again when it has changed, brings it up to date through a [`Runner`], and
+//! answers. Questions are [`request`]s as they were typed; answers are plain values that can be serialized. What has to be
+//! said about an answer is a [`Note`]. A process can keep an archive for as long as it runs.
+//!
+//! ```no_run
+//! use unspool::archive::request::{Context, SearchRequest};
+//! use unspool::archive::{Archive, Local, NoRunner};
+//! use unspool::transcript::discover::Root;
+//!
+//! # fn main() -> Result<(), unspool::error::Error> {
+//! let root = Root { path: "/home/dana/.claude".into(), required: true };
+//! let local = Local::new(vec![root], std::path::Path::new("/home/dana/.local/share/unspool"));
+//! let archive = Archive::new(local.into(), Box::new(NoRunner));
+//! let request = SearchRequest { text: "retry after".into(), ..SearchRequest::default() };
+//! let answer = archive.search(&request, &Context::default())?;
+//! println!("{} hits", answer.total_hits);
+//! # Ok(())
+//! # }
+//! ```
 
-pub mod conversation;
+mod prices;
+pub mod request;
+mod note;
+mod serialize;
+pub(crate) mod snippet;
+mod scope;
+mod session_info;
 pub mod search;
+pub mod sessions;
+mod resume;
+pub mod conversation;
 pub mod history;
 pub mod stats;
-pub mod sessions;
 pub mod upkeep;
 pub mod retention;
+mod backend;
+mod local;
+mod runner;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::error::Result;
+use crate::update::{Lag, lag};
+pub use backend::Backend;
+pub use conversation::ConversationAnswer;
+pub use history::FileAnswer;
+pub use local::Local;
+pub use note::Note;
+use request::{Context, ConversationRequest, FileRequest, SearchRequest, SessionsRequest, StatsRequest};
+pub use resume::{ResumeCommand, quoted};
+pub use runner::{NoRunner, Runner, ThreadRunner};
+pub use search::SearchAnswer;
+pub use serialize::timestamp;
+pub use session_info::SessionInfo;
+pub use sessions::SessionsAnswer;
+pub use stats::StatsAnswer;
+
+/// More than this is not read while somebody waits for an answer.
+const CHEAP: u64 = 64 << 20;
+/// How long an answer waits for the index.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Everything you and Claude Code ever said or did, ready to be asked.
+pub struct Archive {
+    local: Arc<Local>,
+    backend: Arc<dyn Backend>,
+    runner: Box<dyn Runner>,
+    /// How far the index was behind after the last attempt to freshen it.
+    behind: Mutex<Option<Lag>>,
+}
+
+impl std::fmt::Debug for Archive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Archive").field("local", &self.local).finish_non_exhaustive()
+    }
+}
+
+impl Archive {
+    /// Answers from the index on this machine. Opens nothing yet.
+    pub fn new(local: Arc<Local>, runner: Box<dyn Runner>) -> Self {
+        Self { backend: local.clone(), local, runner, behind: Mutex::default() }
+    }
+
+    /// Returns the index on this machine.
+    pub fn local(&self) -> &Local {
+        &self.local
+    }
+
+    /// Brings the index up to date, unless that would take long. Reports what there is to say, before it takes time.
+    pub fn freshen(&self, report: &mut dyn FnMut(Note)) -> Result<()> {
+        let Some(reader) = self.local.current()? else {
+            report(Note::FirstIndex);
+            self.missing_roots(false, report);
+            return self.runner.run_first();
+        };
+        self.missing_roots(true, report);
+        let (behind, _) = lag(&reader, self.local.roots())?;
+        let is_current = behind == Lag::default() || behind.bytes <= CHEAP && self.runner.run(PATIENCE)?;
+        if !is_current {
+            report(Note::Behind(behind));
+        }
+        *self.behind.lock().unwrap_or_else(PoisonError::into_inner) = Some(behind).filter(|_| !is_current);
+        Ok(())
+    }
+
+    /// Reports what there is to say about the index if it is used as it is.
+    pub fn leave_as_is(&self, report: &mut dyn FnMut(Note)) -> Result<()> {
+        if let Some(reader) = self.local.current()? {
+            self.missing_roots(true, report);
+            if reader.is_blank() {
+                report(Note::EmptyIndex);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports folders with transcripts that do not exist. Of the usual places, one is enough.
+    fn missing_roots(&self, has_index: bool, report: &mut dyn FnMut(Note)) {
+        let missing = |path: &Path| matches!(path.try_exists(), Ok(false));
+        let roots = self.local.roots();
+        let all_missing = roots.iter().all(|root| missing(&root.path));
+        for root in roots.iter().filter(|root| (root.required || all_missing) && missing(&root.path)) {
+            report(Note::MissingRoot { path: root.path.display().to_string(), has_index });
+        }
+    }
+
+    /// Finds sessions and messages.
+    pub fn search(&self, request: &SearchRequest, context: &Context) -> Result<SearchAnswer> {
+        let answer = self.backend.search(request, context)?;
+        Ok(SearchAnswer { behind: *self.behind.lock().unwrap_or_else(PoisonError::into_inner), ..answer })
+    }
+
+    /// Lists sessions.
+    pub fn sessions(&self, request: &SessionsRequest, context: &Context) -> Result<SessionsAnswer> {
+        self.backend.sessions(request, context)
+    }
+
+    /// Opens a conversation.
+    pub fn conversation(&self, request: &ConversationRequest, context: &Context) -> Result<ConversationAnswer> {
+        self.backend.conversation(request, context)
+    }
+
+    /// Answers a question about a file: who changed it, who wrote a line, what it contained.
+    pub fn file(&self, request: &FileRequest, context: &Context) -> Result<FileAnswer> {
+        self.backend.file(request, context)
+    }
+
+    /// Reports the state of the index.
+    pub fn status(&self) -> Result<upkeep::Status> {
+        self.backend.status()
+    }
+
+    /// Counts what was done and what it cost.
+    pub fn stats(&self, request: &StatsRequest, context: &Context) -> Result<StatsAnswer> {
+        stats::answer(&*self.local.reader()?, request, context)
+    }
+
+    /// Returns the command that goes on with a session in Claude Code, or an error that says why that is impossible. `id`
+    /// is a session, or a message or subagent of it.
+    pub fn resume(&self, id: &str, fork: bool, context: &Context) -> Result<(ResumeCommand, Vec<Note>)> {
+        let reader = self.local.reader()?;
+        let target = conversation::resolve(&reader, id)?;
+        let session = sessions::Session::find(&reader, &target.session)?;
+        let notes = session.continued_in.iter().map(|next| Note::ContinuedIn { session: next.line() }).collect();
+        resume::command(&session, fork, context).map(|command| (command, notes))
+    }
+}

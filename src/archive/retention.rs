@@ -27,7 +27,7 @@ pub struct Retention {
 }
 
 /// Says what will become of the sessions of a root, if each is deleted so many days after it was last written.
-pub fn retention(scan: &Scan, known: &Known, root: &Path, days: u64, now: i64) -> Retention {
+pub(super) fn retention(scan: &Scan, known: &Known, root: &Path, days: u64, now: i64) -> Retention {
     let mut found = Retention::default();
     let kept = i64::try_from(days).unwrap_or(i64::MAX).saturating_mul(DAY);
     let is_session = |source: &&Source| source.kind == SourceKind::Session && source.path.starts_with(root);

@@ -3,7 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use crate::archive::search::{one_line_of, title_of};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::archive::note::Note;
+use crate::archive::request::{Context, Order, SessionsRequest};
+use crate::archive::scope;
+use crate::archive::search::unknown_name;
+use crate::archive::serialize::{lossy_path, rfc3339};
+use crate::archive::session_info::{one_line_of, title_of};
 use crate::document::{Document, FileState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Checkpoint, Reader};
@@ -13,11 +21,12 @@ use crate::transcript::discover::SourceKind;
 use crate::untrusted::Untrusted;
 
 /// A session and its figures.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Session {
     /// Its id.
+    #[serde(rename = "session_id")]
     pub id: Untrusted,
-    /// What it is called.
+    /// Its title.
     pub title: Untrusted,
     /// The folder it was started in.
     pub project: Untrusted,
@@ -26,84 +35,126 @@ pub struct Session {
     /// Its last git branch.
     pub branch: Untrusted,
     /// Its transcript.
+    #[serde(serialize_with = "lossy_path")]
+    #[schemars(with = "String")]
     pub path: PathBuf,
-    /// When the first thing was said in it.
+    /// The time of its first message, as RFC 3339 in UTC.
+    #[serde(rename = "started", serialize_with = "rfc3339")]
+    #[schemars(with = "Option<String>")]
     pub first: Option<i64>,
-    /// When the last thing was said in it.
+    /// The time of its last message, as RFC 3339 in UTC.
+    #[serde(rename = "ended", serialize_with = "rfc3339")]
+    #[schemars(with = "Option<String>")]
     pub last: Option<i64>,
-    /// How often somebody came back after more than an hour.
+    /// The time between them, in milliseconds.
+    pub length_ms: i64,
+    /// The number of times that it went on after a pause of more than an hour.
+    #[serde(rename = "resumptions")]
     pub pauses: u64,
-    /// How long it lay idle in these pauses, in milliseconds.
+    /// The length of these pauses, in milliseconds.
+    #[serde(rename = "idle_ms")]
     pub paused: i64,
     /// Prompts by a human.
     pub prompts: u64,
     /// Prompts by a human or program, and answers of the API.
     pub messages: u64,
-    /// Calls of tools, those of subagents not included.
+    /// Tool calls, without those of subagents.
     pub tool_uses: u64,
     /// Files changed, by subagents too.
     pub files_changed: usize,
-    /// The subagents.
-    pub agents: Vec<SubAgent>,
     /// The models, the busiest first.
     pub models: Vec<Untrusted>,
     /// Tokens of the session itself: input, cache write, cache read, output.
+    #[serde(serialize_with = "token_counts")]
+    #[schemars(with = "TokenCounts")]
     pub tokens: [u64; 4],
     /// Tokens of its subagents.
+    #[serde(serialize_with = "token_counts")]
+    #[schemars(with = "TokenCounts")]
     pub agent_tokens: [u64; 4],
     /// Bytes of its transcript and those of its subagents.
+    #[serde(rename = "bytes")]
     pub size: u64,
-    /// Whether Claude Code has deleted its transcript.
+    /// Set if Claude Code has deleted its transcript.
+    #[serde(rename = "source_missing")]
     pub gone: bool,
-    /// Whether no main transcript of it is known, only those of its subagents.
+    /// Set if only transcripts of its subagents are known.
     pub agents_only: bool,
-    /// Whether only the prompt history knows of it.
+    /// Set if only its prompts are known, from the prompt history.
     pub history_only: bool,
-    /// Whether it ran in the background.
+    /// Set if it ran in the background.
     pub background: bool,
     /// The session it was forked from.
     pub forked_from: Option<Untrusted>,
-    /// The session it went on in.
-    pub continued_in: Option<Untrusted>,
-    /// The session that went on in this one.
+    /// The session that continues in this one.
     pub continues: Option<Untrusted>,
+    /// The session in which this one continues.
+    pub continued_in: Option<Untrusted>,
     /// How Claude Code was started.
     pub entrypoint: Untrusted,
+    /// The subagents.
+    pub agents: Vec<SubAgent>,
 }
 
 /// A subagent of a session.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct SubAgent {
     /// Its id.
+    #[serde(rename = "agent_id")]
     pub id: Untrusted,
     /// What it was sent to do.
     pub title: Untrusted,
     /// Its type.
     pub kind: Untrusted,
-    /// When it began.
+    /// The time of its first message, as RFC 3339 in UTC.
+    #[serde(rename = "started", serialize_with = "rfc3339")]
+    #[schemars(with = "Option<String>")]
     pub first: Option<i64>,
-    /// When it ended.
+    /// The time of its last message, as RFC 3339 in UTC.
+    #[serde(rename = "ended", serialize_with = "rfc3339")]
+    #[schemars(with = "Option<String>")]
     pub last: Option<i64>,
     /// Its answers.
     pub answers: u64,
     /// Its tool calls.
     pub tool_uses: u64,
     /// Its tokens.
+    #[serde(serialize_with = "token_counts")]
+    #[schemars(with = "TokenCounts")]
     pub tokens: [u64; 4],
     /// Bytes of its transcript.
+    #[serde(rename = "bytes")]
     pub size: u64,
+}
+
+/// Tokens by name.
+#[derive(JsonSchema, Serialize)]
+struct TokenCounts {
+    input: u64,
+    cache_write: u64,
+    cache_read: u64,
+    output: u64,
+}
+
+fn token_counts<S: serde::Serializer>(tokens: &[u64; 4], to: S) -> std::result::Result<S::Ok, S::Error> {
+    let [input, cache_write, cache_read, output] = *tokens;
+    TokenCounts { input, cache_write, cache_read, output }.serialize(to)
+}
+
+/// The answer to a question for sessions.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SessionsAnswer {
+    /// The sessions, in the order that was asked for.
+    pub sessions: Vec<Session>,
+    /// What has to be said about it.
+    pub notes: Vec<Note>,
 }
 
 impl Session {
     /// The session with this id.
-    pub fn find(reader: &Reader, id: &str) -> Result<Self> {
+    pub(crate) fn find(reader: &Reader, id: &str) -> Result<Self> {
         let files = reader.files_of_session(id)?;
         of_files_or_history(reader, id, &files.iter().collect::<Vec<_>>())?.ok_or_else(|| nothing_of(id))
-    }
-
-    /// From the first to the last thing said, in milliseconds.
-    pub fn length(&self) -> i64 {
-        self.last.zip(self.first).map_or(0, |(last, first)| last - first)
     }
 
     /// All tokens: of the session and its subagents.
@@ -116,8 +167,28 @@ fn nothing_of(id: &str) -> Error {
     Error::new(ErrorKind::NotFound, format!("the index holds nothing of session {id}"))
 }
 
-/// The sessions in which anything fits a filter, the newest first.
-pub fn sessions(reader: &Reader, filter: &Filter) -> Result<Vec<Session>> {
+/// Lists sessions.
+pub(crate) fn answer(reader: &Reader, request: &SessionsRequest, context: &Context) -> Result<SessionsAnswer> {
+    let filter = scope::filter(&request.filters, context)?;
+    let mut found = sessions(reader, &filter)?;
+    let mut notes: Vec<Note> = reader.unknown_names(&filter)?.into_iter().map(unknown_name).collect();
+    sort(&mut found, request.order);
+    if request.reverse {
+        found.reverse();
+    }
+    found.truncate(request.limit.unwrap_or(usize::MAX));
+    if found.is_empty() {
+        notes.push(Note::NoSessions { filtered: !filter.is_empty() });
+    }
+    Ok(SessionsAnswer { sessions: found, notes })
+}
+
+fn length(first: Option<i64>, last: Option<i64>) -> i64 {
+    last.zip(first).map_or(0, |(last, first)| last - first)
+}
+
+/// Returns the sessions in which anything matches a filter, the newest first.
+fn sessions(reader: &Reader, filter: &Filter) -> Result<Vec<Session>> {
     let fitting = if filter.is_empty() { None } else { Some(reader.sessions_with(filter)?) };
     let fits = |id: &str| fitting.as_ref().is_none_or(|fitting| fitting.contains(&reader.session_number(id)));
     let files = reader.checkpoints()?;
@@ -177,6 +248,7 @@ fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<S
     let all = || own.into_iter().chain(agents.iter().map(|file| &file.state));
     let changed: BTreeSet<u64> = all().flat_map(|state| state.tally.changed.iter().copied()).collect();
     let figure = |of: fn(&FileState) -> u64| own.map_or(0, of);
+    let (first, last) = (all().filter_map(|state| state.first).min(), all().filter_map(|state| state.last).max());
     Ok(Some(Session {
         id: id.into(),
         title: one_line_of(&redact(&title_of(reader, id, &summary)?)),
@@ -184,8 +256,9 @@ fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<S
         cwd: state.cwd.clone().unwrap_or_default().into(),
         branch: state.branch.clone().unwrap_or_default().into(),
         path: file.path(),
-        first: all().filter_map(|state| state.first).min(),
-        last: all().filter_map(|state| state.last).max(),
+        first,
+        last,
+        length_ms: length(first, last),
         pauses: figure(|state| state.tally.pauses),
         paused: own.map_or(0, |state| state.tally.paused),
         prompts: figure(|state| state.tally.human),
@@ -211,12 +284,14 @@ fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<S
 /// A session of which only prompts are left.
 fn of_history(id: &str, prompts: &[Document]) -> Option<Session> {
     let first = prompts.first().filter(|_| !id.is_empty())?;
+    let times = || prompts.iter().filter_map(|prompt| prompt.timestamp);
     Some(Session {
         id: id.into(),
         title: one_line_of(&redact(&first.text)),
         project: first.project.clone().unwrap_or_default().into(),
-        first: prompts.iter().filter_map(|prompt| prompt.timestamp).min(),
-        last: prompts.iter().filter_map(|prompt| prompt.timestamp).max(),
+        first: times().min(),
+        last: times().max(),
+        length_ms: length(times().min(), times().max()),
         prompts: prompts.len() as u64,
         messages: prompts.len() as u64,
         gone: true,
@@ -263,61 +338,13 @@ fn sum(of: impl Iterator<Item = [u64; 4]>) -> [u64; 4] {
     })
 }
 
-/// By what sessions are put in order.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Order {
-    /// The one in which something was said last comes first.
-    #[default]
-    Newest,
-    /// The one that began last comes first.
-    Started,
-    /// The longest first.
-    Length,
-    /// The one with most prompts first.
-    Prompts,
-    /// The one with most messages first.
-    Messages,
-    /// The one with most tool calls first.
-    Tools,
-    /// The one that changed most files first.
-    Files,
-    /// The one with most subagents first.
-    Agents,
-    /// The one with most tokens first.
-    Tokens,
-    /// The largest first.
-    Size,
-    /// By title.
-    Title,
-    /// By project.
-    Project,
-}
-
-impl Order {
-    /// All of them, with their names.
-    pub const ALL: [(Self, &'static str); 12] = [
-        (Self::Newest, "newest"),
-        (Self::Started, "started"),
-        (Self::Length, "length"),
-        (Self::Prompts, "prompts"),
-        (Self::Messages, "messages"),
-        (Self::Tools, "tools"),
-        (Self::Files, "files"),
-        (Self::Agents, "agents"),
-        (Self::Tokens, "tokens"),
-        (Self::Size, "size"),
-        (Self::Title, "title"),
-        (Self::Project, "project"),
-    ];
-}
-
 /// Puts sessions in order; equal ones stay as they were.
-pub fn sort(sessions: &mut [Session], order: Order) {
+fn sort(sessions: &mut [Session], order: Order) {
     let most = |number: u64| std::cmp::Reverse(i128::from(number));
     match order {
         Order::Newest => sessions.sort_by_key(|session| std::cmp::Reverse(session.last)),
         Order::Started => sessions.sort_by_key(|session| std::cmp::Reverse(session.first)),
-        Order::Length => sessions.sort_by_key(|session| std::cmp::Reverse(session.length())),
+        Order::Length => sessions.sort_by_key(|session| std::cmp::Reverse(session.length_ms)),
         Order::Prompts => sessions.sort_by_key(|session| most(session.prompts)),
         Order::Messages => sessions.sort_by_key(|session| most(session.messages)),
         Order::Tools => sessions.sort_by_key(|session| most(session.tool_uses)),

@@ -1,6 +1,7 @@
 //! Looking after an index: how it is, whether it is whole, and taking things out of it for good.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::document::Kind;
@@ -38,7 +39,7 @@ pub struct Status {
 }
 
 /// Says how an index is.
-pub fn status(reader: &Reader, roots: &[Root]) -> Result<Status> {
+pub(super) fn status(reader: &Reader, roots: &[Root]) -> Result<Status> {
     let (lag, scan) = lag(reader, roots)?;
     let files = reader.checkpoints()?;
     let count = |kind| files.iter().filter(|file| file.source_kind() == kind).count();
@@ -97,7 +98,7 @@ pub struct Verdict {
 
 /// Checks an index: its files against their checksums, its documents against the checkpoints, and what was read of
 /// each transcript against the transcript; with `deep`, every byte of it and every stored document.
-pub fn verify(reader: &Reader, deep: bool) -> Result<Verdict> {
+pub(super) fn verify(reader: &Reader, deep: bool) -> Result<Verdict> {
     reader.check_sums()?;
     let mut verdict = Verdict::default();
     for file in reader.checkpoints()? {
@@ -156,23 +157,23 @@ fn compare(file: &Checkpoint, deep: bool) -> Option<Problem> {
 #[derive(Debug, Default)]
 pub struct Removed {
     /// The files whose documents went.
-    pub files: Vec<Checkpoint>,
+    pub files: Vec<PathBuf>,
     /// How many documents went.
     pub documents: u64,
 }
 
 /// The files Claude Code has deleted and that are only in the index.
-pub fn gone(reader: &Reader) -> Result<Removed> {
+pub(super) fn gone(reader: &Reader) -> Result<Removed> {
     let mut removed = Removed::default();
     for file in reader.checkpoints()?.into_iter().filter(|file| file.gone_since.is_some() && !file.forgotten) {
         removed.documents += reader.count_of(file.key())?;
-        removed.files.push(file);
+        removed.files.push(file.path());
     }
     Ok(removed)
 }
 
 /// Takes everything out of the index whose file is gone.
-pub fn prune(store: &IndexFolder, wait: Duration) -> Result<Removed> {
+pub(super) fn prune(store: &IndexFolder, wait: Duration) -> Result<Removed> {
     let locked = store.lock(wait)?;
     prune_locked(store, &locked).inspect_err(|_| locked.tidy())
 }
@@ -185,8 +186,9 @@ fn prune_locked(store: &IndexFolder, locked: &LockedFolder<'_>) -> Result<Remove
     }
     let writer = locked.write(RunSize::Small)?;
     for file in &removed.files {
-        writer.forget_documents(file.key())?;
-        writer.forget_checkpoint(file.key())?;
+        let key = FileKey::of(file);
+        writer.forget_documents(key)?;
+        writer.forget_checkpoint(key)?;
     }
     writer.commit_and_squeeze()?;
     locked.discard_aside()?;
@@ -194,7 +196,7 @@ fn prune_locked(store: &IndexFolder, locked: &LockedFolder<'_>) -> Result<Remove
 }
 
 /// The files of the one session whose id begins like this.
-pub fn session_files(reader: &Reader, prefix: &str) -> Result<(String, Removed)> {
+pub(super) fn session_files(reader: &Reader, prefix: &str) -> Result<(String, Removed)> {
     let files = reader.checkpoints()?;
     let in_history = reader.documents_of_kind(Kind::History)?;
     let known = files.iter().map(Checkpoint::session_id);
@@ -215,13 +217,13 @@ pub fn session_files(reader: &Reader, prefix: &str) -> Result<(String, Removed)>
     let mut removed = Removed { documents: of_history as u64, ..Removed::default() };
     for file in files.into_iter().filter(|file| file.session_id() == id && !file.forgotten) {
         removed.documents += reader.count_of(file.key())?;
-        removed.files.push(file);
+        removed.files.push(file.path());
     }
     Ok((id, removed))
 }
 
 /// Takes a session out of the index, also out of the files of the index, and keeps it out.
-pub fn forget(store: &IndexFolder, session: &str, wait: Duration) -> Result<Removed> {
+pub(super) fn forget(store: &IndexFolder, session: &str, wait: Duration) -> Result<Removed> {
     let locked = store.lock(wait)?;
     forget_locked(store, &locked, session).inspect_err(|_| locked.tidy())
 }

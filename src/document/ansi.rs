@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Takes out terminal escape sequences.
+/// Removes terminal escape sequences from a text.
 pub(super) fn strip_ansi(text: &str) -> Cow<'_, str> {
     if memchr::memchr(0x1b, text.as_bytes()).is_none() {
         return Cow::Borrowed(text);
@@ -17,7 +17,7 @@ pub(super) fn strip_ansi(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// What follows an escape sequence whose ESC has been passed.
+/// Returns the text after an escape sequence. `rest` starts right after its ESC.
 fn after_escape(rest: &str) -> &str {
     let mut chars = rest.chars();
     match chars.next() {

@@ -1,4 +1,4 @@
-//! The fold from events to documents: who speaks, what it is, to which call a result belongs.
+//! Builds documents from the events of a file: assigns the role and the kind, and matches results with their calls.
 
 mod user;
 mod assistant;
@@ -14,26 +14,27 @@ use crate::transcript::discover::SourceKind;
 use crate::transcript::{AgentDescription, Block, Body, Event, Reading, TitleBy};
 use user::{Speaker, beginning};
 
-/// How many passed lines are remembered, for later lines that follow them. Measured: the distance is 1.
+/// The number of lines without a document that are remembered, because later lines may name them as parent. Measured:
+/// the distance is 1.
 const PASSED_KEPT: usize = 16;
-/// More files than this are found by their words only.
+/// Maximum number of files recorded for one document. Any further ones are found only as words of the text.
 const FILES_KEPT: usize = 1000;
 
-/// Where a record stands.
+/// The position of a record in its file.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Byte offset in the file.
     pub offset: u64,
-    /// Line, from 1.
+    /// Line, counted from 1.
     pub line: u64,
 }
 
-/// What a subagent is called of which nobody says who it is.
-const NAMELESS: &str = "unknown";
+/// The id given to a subagent whose id is missing.
+const UNKNOWN_AGENT: &str = "unknown";
 
-/// Knows what subagents' own transcripts hold.
+/// Access to the messages in subagents' own transcripts.
 pub trait OwnTranscripts: std::fmt::Debug + Sync {
-    /// Whether the transcript of a session's subagent holds a message.
+    /// Reports whether the transcript of a session's subagent contains a message.
     fn hold(&self, session: &str, agent: &str, uuid: &str) -> bool;
 }
 
@@ -43,26 +44,28 @@ pub struct Builder<'s> {
     kind: SourceKind,
     session: &'s str,
     agent: Option<&'s str>,
-    /// What is known so far; kept between runs.
+    /// The state so far; kept between runs.
     pub state: FileState,
-    /// What subagents' own transcripts hold.
+    /// The subagents' own transcripts.
     agents: Option<&'s dyn OwnTranscripts>,
-    /// Sessions the user wants nothing of.
+    /// Sessions erased with `unspool forget`.
     forgotten: Option<&'s HashSet<String>>,
+    /// Finished documents that have not been handed out yet.
     out: Vec<Document>,
+    /// The number of the next document within the current record.
     part: u32,
-    /// Whether a prompt on the line at hand was counted.
+    /// Set if a prompt on the current line has been counted.
     counted: bool,
 }
 
 impl<'s> Builder<'s> {
-    /// Goes on where `state` left off.
+    /// Creates a builder that continues where `state` left off.
     pub fn new(kind: SourceKind, session: &'s str, agent: Option<&'s str>, state: FileState) -> Self {
         Self { kind, session, agent, state, agents: None, forgotten: None, out: Vec::new(), part: 0, counted: false }
     }
 
-    /// Tells what subagents' own transcripts hold, so that it is left out where their parent saw it, and which sessions
-    /// are to be left out of the prompt history.
+    /// Sets what to leave out: messages in a parent's file that the subagent's own transcript also contains, and
+    /// everything of the `forgotten` sessions.
     #[must_use]
     pub fn knowing(mut self, agents: &'s dyn OwnTranscripts, forgotten: &'s HashSet<String>) -> Self {
         self.agents = Some(agents);
@@ -70,7 +73,7 @@ impl<'s> Builder<'s> {
         self
     }
 
-    /// Takes in one record, or what was in its place.
+    /// Processes one record, or a line that could not be read as one.
     pub fn take(&mut self, place: Place, reading: Reading<'_>) {
         (self.part, self.counted) = (0, false);
         match reading {
@@ -83,7 +86,7 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// Takes in a line that was too long to read.
+    /// Processes a line that was too long to read.
     pub fn oversized(&mut self, place: Place, length: u64, head: &[u8]) {
         self.part = 0;
         self.state.oversized += 1;
@@ -92,37 +95,38 @@ impl<'s> Builder<'s> {
         self.push(place, Document { kind: Kind::Oversized, problem, ..Document::default() }, &text);
     }
 
-    /// Takes in a piece of a file that has no records.
+    /// Processes a piece of a plain-text file, which has no records.
     pub fn spilled(&mut self, offset: u64, part: u32, text: &str) {
         self.part = part;
         let document = Document { role: Role::Tool, kind: Kind::Output, ..Document::default() };
         self.push(Place { offset, line: 0 }, document, &clean::clean_result(None, text));
     }
 
-    /// Takes in the description beside a subagent's transcript.
+    /// Processes the description file next to a subagent's transcript.
     pub fn describe(&mut self, description: AgentDescription) {
         self.state.description = description.description;
         self.state.agent_type = description.kind;
     }
 
-    /// Hands out what was made since the last time.
+    /// Returns the documents made since the last call.
     pub fn documents(&mut self) -> Vec<Document> {
         std::mem::take(&mut self.out)
     }
 
-    /// The document that makes the session's name searchable. It is made anew whenever the state changes.
+    /// The document that makes the session's title searchable. It is rebuilt whenever the state changes.
     pub fn title(&self) -> Option<Document> {
         let text = self.state.title().filter(|_| !self.is_forgotten(&self.blank().session))?.to_string();
         let role = if self.kind == SourceKind::Agent { Role::Subagent } else { Role::Assistant };
         Some(Document { role, kind: Kind::Title, timestamp: self.state.last, text, ..self.blank() })
     }
 
+    /// The session id: given by the file name, or else by its lines.
     fn session(&self) -> String {
         let named = if self.session.is_empty() { self.state.session.as_deref().unwrap_or("") } else { self.session };
         named.to_string()
     }
 
-    /// A document with all that holds for the whole file at this point.
+    /// An empty document with the fields that apply to the whole file at this point.
     fn blank(&self) -> Document {
         Document {
             session: self.session(),
@@ -134,6 +138,7 @@ impl<'s> Builder<'s> {
         }
     }
 
+    /// Processes one event.
     fn event(&mut self, place: Place, mut event: Event<'_>) {
         self.learn(&event);
         self.follow(place, &event);
@@ -154,9 +159,9 @@ impl<'s> Builder<'s> {
                     error,
                     ..self.base(&event)
                 };
-                let made = self.out.len();
+                let start = self.out.len();
                 self.assistant(place, &event, &base, blocks);
-                self.count(made, base, usage);
+                self.count(start, base, usage);
             }
             Body::System { subtype, text } => self.system(place, &event, subtype.as_deref(), &text),
             Body::Queued { text, origin } => self.queued(place, &event, &text, origin.as_deref()),
@@ -167,7 +172,7 @@ impl<'s> Builder<'s> {
                 self.push(place, Document { kind: Kind::Attachment, files, tool, ..self.base(&event) }, &text);
             }
             Body::Title { by, text } => {
-                self.named(by, &text);
+                self.set_title(by, &text);
                 if by == TitleBy::LastPrompt {
                     self.last_prompt(place, &event, &text);
                 }
@@ -212,7 +217,7 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// Keeps the words under keys nobody knew, apart from the message itself.
+    /// Adds the text under unknown keys as a document of its own.
     fn unknown_keys(&mut self, place: Place, event: &mut Event<'_>) {
         let words = std::mem::take(&mut event.unknown);
         if !words.is_empty() {
@@ -221,10 +226,10 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// Notes what a line says about its session.
+    /// Updates the state with the facts that a line contains about its session.
     fn learn(&mut self, event: &Event<'_>) {
         let state = &mut self.state;
-        let keep = |slot: &mut Option<String>, value: &Option<Cow<'_, str>>| {
+        let update = |slot: &mut Option<String>, value: &Option<Cow<'_, str>>| {
             if let Some(value) = value
                 && slot.as_deref() != Some(value)
             {
@@ -232,15 +237,15 @@ impl<'s> Builder<'s> {
             }
         };
         if state.session.is_none() {
-            keep(&mut state.session, &event.session);
+            update(&mut state.session, &event.session);
         }
         if state.project.is_none() {
-            keep(&mut state.project, &event.cwd);
+            update(&mut state.project, &event.cwd);
         }
-        keep(&mut state.cwd, &event.cwd);
-        keep(&mut state.branch, &event.branch);
-        keep(&mut state.entrypoint, &event.entrypoint);
-        keep(&mut state.version, &event.version);
+        update(&mut state.cwd, &event.cwd);
+        update(&mut state.branch, &event.branch);
+        update(&mut state.entrypoint, &event.entrypoint);
+        update(&mut state.version, &event.version);
         state.tally.background |= event.background;
         if let Some(time) = event.timestamp {
             state.tally.time(state.last, time);
@@ -253,7 +258,8 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// Follows the conversation of this file; a subagent's lines in its parent's file are another one.
+    /// Follows the conversation of this file, for rewinds. A subagent's lines in its parent's file are a separate
+    /// conversation and are skipped.
     fn follow(&mut self, place: Place, event: &Event<'_>) {
         let Some(uuid) = event.uuid.as_deref().filter(|_| !event.sidechain || self.kind == SourceKind::Agent) else {
             return;
@@ -265,7 +271,7 @@ impl<'s> Builder<'s> {
         self.state.tally.follow(place.line, uuid, event.parent.as_deref(), is_turn);
     }
 
-    /// A document with all that holds for the whole line.
+    /// An empty document with the fields that apply to the whole line.
     fn base(&self, event: &Event<'_>) -> Document {
         Document {
             uuid: event.uuid.as_ref().map(ToString::to_string),
@@ -273,59 +279,61 @@ impl<'s> Builder<'s> {
             agent: self.agent.or(event.agent.as_deref()).map(str::to_string),
             cwd: event.cwd.as_ref().map(ToString::to_string).or_else(|| self.state.cwd.clone()),
             branch: event.branch.as_ref().map(ToString::to_string).or_else(|| self.state.branch.clone()),
-            // A line without a time was written when its neighbour was.
+            // A line without a time was written at about the time of the previous line.
             timestamp: event.timestamp.or(self.state.previous),
             copied_from: event.copy_of.as_ref().map(|(_, message)| message.to_string()),
             ..self.blank()
         }
     }
 
-    /// The nearest line at or above `parent` that is a document.
+    /// Returns the nearest line at or before `parent` that is a document.
     fn ancestor(&self, parent: Option<&str>) -> Option<String> {
         let parent = parent?;
         match self.state.passed.iter().rev().find(|(uuid, _)| uuid == parent) {
-            Some((_, above)) => above.clone(),
+            Some((_, ancestor)) => ancestor.clone(),
             None => Some(parent.to_string()),
         }
     }
 
-    /// Counts a line that makes no document.
+    /// Counts and remembers a line that makes no document.
     fn pass(&mut self, event: &Event<'_>, kind: &str) {
         *self.state.passed_over.entry(kind.to_string()).or_default() += 1;
         self.remember(event);
     }
 
-    /// Remembers what a line follows that makes no document of its own.
+    /// Remembers the parent of a line that makes no document, so that later lines can be attached to that parent.
     fn remember(&mut self, event: &Event<'_>) {
         let Some(uuid) = &event.uuid else { return };
-        let above = self.ancestor(event.parent.as_deref());
-        self.state.passed.push_back((uuid.to_string(), above));
+        let ancestor = self.ancestor(event.parent.as_deref());
+        self.state.passed.push_back((uuid.to_string(), ancestor));
         if self.state.passed.len() > PASSED_KEPT {
             self.state.passed.pop_front();
         }
     }
 
+    /// Processes a system line, which may contain commands and their output.
     fn system(&mut self, place: Place, event: &Event<'_>, subtype: Option<&str>, text: &str) {
         let text = ansi::strip_ansi(text);
         let mut rest: &str = &text;
         while !rest.trim().is_empty() {
-            let all = |role, kind| (role, kind, Cow::Borrowed(rest), "");
-            let (role, kind, words, behind) = match (subtype, tags::markup(rest)) {
-                (Some("away_summary"), _) => all(Role::Assistant, Kind::Recap),
-                (Some("voice_call_talk"), _) => all(self.voice(event), Kind::Prompt),
-                (_, Some((Markup::Command, words, behind))) => {
-                    (self.voice(event), Kind::Command, Cow::Owned(words), behind)
+            let whole_text = |role, kind| (role, kind, Cow::Borrowed(rest), "");
+            let (role, kind, words, after) = match (subtype, tags::markup(rest)) {
+                (Some("away_summary"), _) => whole_text(Role::Assistant, Kind::Recap),
+                (Some("voice_call_talk"), _) => whole_text(self.voice(event), Kind::Prompt),
+                (_, Some((Markup::Command, words, after))) => {
+                    (self.voice(event), Kind::Command, Cow::Owned(words), after)
                 }
-                (_, Some((Markup::Output, words, behind))) => (Role::Tool, Kind::Output, Cow::Owned(words), behind),
-                _ => all(Role::Meta, Kind::Notice),
+                (_, Some((Markup::Output, words, after))) => (Role::Tool, Kind::Output, Cow::Owned(words), after),
+                _ => whole_text(Role::Meta, Kind::Notice),
             };
             let tool = subtype.map(str::to_string);
             self.push(place, Document { role, kind, tool, ..self.base(event) }, &words);
-            rest = behind;
+            rest = after;
         }
     }
 
-    fn named(&mut self, by: TitleBy, text: &str) {
+    /// Stores a title of the session. An empty one removes the title.
+    fn set_title(&mut self, by: TitleBy, text: &str) {
         let slot = match by {
             TitleBy::User => &mut self.state.custom_title,
             TitleBy::Model => &mut self.state.ai_title,
@@ -337,7 +345,8 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// A subagent's message as its parent saw it; its own transcript, where that has it, is the better copy.
+    /// Processes a subagent's message in its parent's file. If the subagent's own transcript contains it, that is the
+    /// better copy.
     fn agent_message<'e>(
         &mut self,
         place: Place,
@@ -345,22 +354,22 @@ impl<'s> Builder<'s> {
         agent: Option<Cow<'e, str>>,
         mut inner: Event<'e>,
     ) {
-        let agent = agent.or(inner.agent.take()).unwrap_or(Cow::Borrowed(NAMELESS));
+        let agent = agent.or(inner.agent.take()).unwrap_or(Cow::Borrowed(UNKNOWN_AGENT));
         let session = self.session();
         if !self.state.saw.contains(agent.as_ref()) {
             self.state.saw.insert(agent.to_string());
         }
-        let holder = self.agents.zip(inner.uuid.as_deref());
-        let is_held = holder.is_some_and(|(agents, uuid)| agents.hold(&session, &agent, uuid));
-        // Nothing of it counts for this file, as it may be dropped when its own comes: what a subagent was told names no
-        // session. It only tells what its results belong to.
+        let lookup = self.agents.zip(inner.uuid.as_deref());
+        let is_in_own_transcript = lookup.is_some_and(|(agents, uuid)| agents.hold(&session, &agent, uuid));
+        // The message must not change the state: it is dropped once the subagent's own transcript appears, and a
+        // subagent's prompt must not name this session. Only its open calls are kept, to match later results.
         let calls = std::mem::take(&mut self.state.calls);
-        let before = self.state.clone();
+        let saved_state = self.state.clone();
         self.state.calls = calls;
         inner.sidechain = true;
         inner.timestamp = inner.timestamp.or(outer.timestamp);
         inner.agent = Some(agent.clone());
-        let made = self.out.len();
+        let start = self.out.len();
         match std::mem::take(&mut inner.body) {
             Body::User { blocks, origin, meta, compact, .. } => {
                 self.user(place, &mut inner, blocks, &Speaker { origin: origin.as_deref(), meta, compact });
@@ -369,25 +378,28 @@ impl<'s> Builder<'s> {
             _ => {}
         }
         let calls = std::mem::take(&mut self.state.calls);
-        self.state = FileState { calls, ..before };
-        if is_held {
-            self.out.truncate(made);
+        self.state = FileState { calls, ..saved_state };
+        if is_in_own_transcript {
+            self.out.truncate(start);
         }
-        for document in &mut self.out[made..] {
+        for document in &mut self.out[start..] {
             document.via = Some(agent.to_string());
         }
     }
 
-    /// Whether the user wants nothing of a session. Of a subagent's file, only its lines may tell whose it is.
+    /// Reports whether a session was erased with `unspool forget`.
+    ///
+    /// Checked for each document, because the session of a subagent's file may be known only from its lines.
     fn is_forgotten(&self, session: &str) -> bool {
         self.forgotten.is_some_and(|forgotten| forgotten.contains(session))
     }
 
+    /// Normalizes the path of a file in the current working directory.
     fn normal(&self, file: &str) -> String {
         normal_path(file, self.state.cwd.as_deref())
     }
 
-    /// Adds a document, or several for a long text; says whether there was anything to add.
+    /// Adds a document, or several for a long text. Reports whether there was anything to add.
     fn push(&mut self, place: Place, mut document: Document, text: &str) -> bool {
         if self.is_forgotten(&document.session) {
             return true;
@@ -405,17 +417,17 @@ impl<'s> Builder<'s> {
         let pieces = clean::pieces(text, TEXT_CAP);
         if let Some((last, others)) = pieces.split_last() {
             for piece in others {
-                self.piece(document.clone(), piece);
-                // The arguments go with the first piece.
+                self.push_piece(document.clone(), piece);
+                // Only the first piece has the arguments.
                 document.input = None;
                 document.continued = true;
             }
-            self.piece(document, last);
+            self.push_piece(document, last);
         }
         true
     }
 
-    fn piece(&mut self, mut document: Document, text: &str) {
+    fn push_piece(&mut self, mut document: Document, text: &str) {
         document.text = text.to_string();
         document.has_input = document.input.is_some();
         document.part = self.part;
@@ -425,7 +437,7 @@ impl<'s> Builder<'s> {
     }
 }
 
-/// Joins blocks of words that follow one another: they are one answer.
+/// Joins adjacent text blocks: they are one message.
 fn joined(blocks: Vec<Block<'_>>) -> Vec<Block<'_>> {
     let mut joined: Vec<Block<'_>> = Vec::with_capacity(blocks.len().min(16));
     for block in blocks {

@@ -1,4 +1,5 @@
-//! The words of a message without the noise around them: pure functions from text to text.
+//! Cleans the text of messages: removes escape sequences, line numbers, reminders and base64, reads the arguments of
+//! tools, and normalizes paths. Pure functions.
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
@@ -7,15 +8,15 @@ use crate::document::ansi::strip_ansi;
 use crate::document::tags;
 use crate::transcript::json::{Token, Walk};
 
-/// Runs of base64 longer than this are pictures or archives, not words.
+/// Minimum length, in bytes, of a run of base64 that is folded. Such runs are images or archives, not words.
 const BASE64_RUN: usize = 1024;
-/// The same for base64 that is cut into lines, as in mails and keys. Keys and certificates are shorter, and worth
-/// keeping whole.
+/// The same for base64 wrapped into lines, as in mails and keys. Keys and certificates are shorter, and worth keeping
+/// whole.
 const BASE64_LINES: usize = 8 << 10;
-/// How long such lines are.
+/// Length of a line of wrapped base64, in bytes.
 const BASE64_LINE: RangeInclusive<usize> = 60..=128;
 
-/// Tools, and sorts of attachments, that number the lines of files.
+/// Tools and kinds of attachments that number the lines of files.
 const NUMBERING: [&str; 8] =
     ["Read", "Edit", "MultiEdit", "Write", "NotebookRead", "NotebookEdit", "edited_text_file", "file"];
 
@@ -33,12 +34,12 @@ const PATH_KEYS: [&str; 10] = [
     "uri",
 ];
 
-/// What a tool was asked to do.
+/// The text of a tool's input.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ToolWords {
-    /// Every string of the input, one after the other.
+    /// All strings of the input, one per line.
     pub text: String,
-    /// The files and folders named as such.
+    /// The files and folders named by path arguments.
     pub files: Vec<String>,
     /// The prompt for a subagent.
     pub prompt: Option<String>,
@@ -46,27 +47,28 @@ pub(super) struct ToolWords {
     pub command: Option<String>,
 }
 
-/// Reads the words out of a tool's input, whatever its shape.
+/// Reads all strings from a tool's input, which may be any JSON.
 pub(super) fn tool_words(input: &str) -> ToolWords {
     let mut words = ToolWords::default();
     let mut key = String::new();
     for token in Walk::new(input) {
         match token {
             Token::Key(name) => key = name.into_owned(),
-            Token::Text(value) if !value.is_empty() => words.take(&key, &value),
+            Token::Text(value) if !value.is_empty() => words.add(&key, &value),
             _ => {}
         }
     }
     words
 }
 
-/// The words of a call. One without arguments still says that the tool was used.
+/// Returns the text of a tool call. Without arguments, that is the name of the tool.
 pub(super) fn call_text<'w>(tool: &'w str, words: &'w ToolWords) -> &'w str {
     if words.text.trim().is_empty() { tool } else { &words.text }
 }
 
 impl ToolWords {
-    fn take(&mut self, key: &str, value: &str) {
+    /// Adds the string under a key.
+    fn add(&mut self, key: &str, value: &str) {
         let is_move = matches!(key, "source" | "destination") && !value.contains('\n') && value.contains(['/', '\\']);
         if PATH_KEYS.contains(&key) || is_move || (key == "files" && value.contains(['/', '\\', '.'])) {
             self.files.push(value.strip_prefix("file://").map_or_else(|| value.to_string(), percent_decoded));
@@ -84,7 +86,7 @@ impl ToolWords {
     }
 }
 
-/// Resolves the `%3A` and the like of an address.
+/// Decodes percent-encoding such as `%3A`.
 fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -104,10 +106,10 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Cleans the text of a tool's result: no reminders behind it, escape sequences, line numbers or base64.
+/// Cleans the text of a tool's result: removes reminders around it, escape sequences, line numbers and base64.
 pub(super) fn clean_result<'t>(tool: Option<&str>, text: &'t str) -> Cow<'t, str> {
     let words = tags::parted(text, &[tags::REMINDER]).words;
-    // A reminder that stands alone is all there is to know, as for a file without contents.
+    // A reminder on its own is the whole result, as for an empty file.
     let text = if words.trim().is_empty() { text } else { words };
     let text = strip_ansi(text);
     let text = chain(text, |text| strip_line_numbers(tool, text));
@@ -119,7 +121,7 @@ pub(super) fn clean_prompt(text: &str) -> Cow<'_, str> {
     chain(strip_ansi(text), fold_base64)
 }
 
-/// Applies a cleaning step without copying where there is nothing to clean.
+/// Applies a cleaning step, without copying if there is nothing to clean.
 fn chain<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
     match text {
         Cow::Borrowed(text) => step(text),
@@ -130,11 +132,13 @@ fn chain<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a,
     }
 }
 
-/// Takes the `  12→` or `12<TAB>` off lines that are numbered one after the other. Where the tool is none that numbers
-/// its lines, a tab may stand behind anything, and an arrow behind a single number.
+/// Removes the `  12→` or `12<TAB>` from consecutively numbered lines.
+///
+/// The output of tools that do not number lines may contain tabs after any number, and an arrow after a single one.
+/// There, only arrows count, and only on two or more consecutive lines.
 fn strip_line_numbers<'t>(tool: Option<&str>, text: &'t str) -> Cow<'t, str> {
-    let numbers = tool.is_some_and(|tool| NUMBERING.contains(&tool));
-    let (signs, least): (&[char], usize) = if numbers { (&['→', '\t'], 1) } else { (&['→'], 2) };
+    let is_numbering = tool.is_some_and(|tool| NUMBERING.contains(&tool));
+    let (signs, min_lines): (&[char], usize) = if is_numbering { (&['→', '\t'], 1) } else { (&['→'], 2) };
     if !text.lines().any(|line| line_number(line, signs).is_some()) {
         return Cow::Borrowed(text);
     }
@@ -144,7 +148,7 @@ fn strip_line_numbers<'t>(tool: Option<&str>, text: &'t str) -> Cow<'t, str> {
     for line in text.split_inclusive('\n') {
         let found = line_number(line, signs);
         if found.is_none_or(|(number, _)| number != next) {
-            end_run(&mut kept, &mut run, least);
+            end_run(&mut kept, &mut run, min_lines);
         }
         match found {
             Some((number, rest)) => {
@@ -154,18 +158,18 @@ fn strip_line_numbers<'t>(tool: Option<&str>, text: &'t str) -> Cow<'t, str> {
             None => kept.push_str(line),
         }
     }
-    end_run(&mut kept, &mut run, least);
+    end_run(&mut kept, &mut run, min_lines);
     Cow::Owned(kept)
 }
 
-/// Keeps numbered lines without their numbers, or with them if they are too few to be numbered ones.
-fn end_run(kept: &mut String, run: &mut Vec<(&str, &str)>, least: usize) {
-    let is_numbered = run.len() >= least;
+/// Appends a run of numbered lines without their numbers. Keeps the numbers if there are fewer than `min_lines`.
+fn end_run(kept: &mut String, run: &mut Vec<(&str, &str)>, min_lines: usize) {
+    let is_numbered = run.len() >= min_lines;
     run.drain(..).for_each(|(line, rest)| kept.push_str(if is_numbered { rest } else { line }));
 }
 
-/// The contents of a file that were read with their lines numbered without a gap, and the first number. The answer
-/// may have reminders behind it, and nothing else.
+/// Returns the first line number and the contents of a file from the result of a read, if its lines are numbered
+/// without a gap. The result may have reminders around it, but nothing else.
 pub(super) fn numbered(text: &str) -> Option<(u64, String)> {
     let text = tags::parted(text, &[tags::REMINDER]).words.trim_end_matches('\n');
     let mut first = None;
@@ -183,7 +187,7 @@ pub(super) fn numbered(text: &str) -> Option<(u64, String)> {
     Some((first?, contents))
 }
 
-/// The number of a line and what follows it, if one of the signs stands between them.
+/// Returns the number of a line and the text after it, if one of the signs separates them.
 fn line_number<'t>(line: &'t str, signs: &[char]) -> Option<(u64, &'t str)> {
     let digits = line.trim_start_matches(' ');
     let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -194,27 +198,28 @@ fn line_number<'t>(line: &'t str, signs: &[char]) -> Option<(u64, &'t str)> {
     Some((number.parse().ok()?, rest.strip_prefix(signs)?))
 }
 
-/// Puts a note in place of every long run of base64.
+/// Replaces every long run of base64 with a note.
 pub(super) fn fold_base64(text: &str) -> Cow<'_, str> {
     let folded = fold_runs(text, BASE64_RUN, unbroken_run);
     chain(folded, |text| fold_runs(text, BASE64_LINES, run_of_lines))
 }
 
-/// Puts a note in place of the runs that are long enough; `run_at` tells where the run around a place begins and ends.
-fn fold_runs(text: &str, least: usize, run_at: fn(&[u8], usize, usize) -> Range<usize>) -> Cow<'_, str> {
+/// Replaces the runs of at least `min_length` bytes with a note. `run_at` returns the range of the run around a
+/// position; its other argument is the lowest possible start.
+fn fold_runs(text: &str, min_length: usize, run_at: fn(&[u8], usize, usize) -> Range<usize>) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut kept = String::new();
     let mut copied = 0;
-    // A long run covers one of every so many bytes, so only those need to be looked at first.
-    let mut probe = least - 1;
+    // A run of `min_length` bytes contains at least one of the probed positions, so no other bytes need a look.
+    let mut probe = min_length - 1;
     while probe < bytes.len() {
         let run = run_at(bytes, copied, probe);
-        if run.len() >= least && is_base64(&bytes[run.clone()]) {
+        if run.len() >= min_length && is_base64(&bytes[run.clone()]) {
             kept.push_str(&text[copied..run.start]);
             kept.push_str(&format!("[base64 {} bytes]", run.len()));
             copied = run.end;
         }
-        probe = run.end + least;
+        probe = run.end + min_length;
     }
     if copied == 0 {
         return Cow::Borrowed(text);
@@ -223,66 +228,66 @@ fn fold_runs(text: &str, least: usize, run_at: fn(&[u8], usize, usize) -> Range<
     Cow::Owned(kept)
 }
 
-/// The run of base64 around a place, without a break.
+/// Returns the unbroken run of base64 around a position.
 fn unbroken_run(bytes: &[u8], from: usize, at: usize) -> Range<usize> {
     if !is_base64_byte(bytes[at]) {
         return at..at;
     }
     let start =
         bytes[from..at].iter().rposition(|byte| !is_base64_byte(*byte)).map_or(from, |before| from + before + 1);
-    let end = bytes[at..].iter().position(|byte| !is_base64_byte(*byte)).map_or(bytes.len(), |behind| at + behind);
+    let end = bytes[at..].iter().position(|byte| !is_base64_byte(*byte)).map_or(bytes.len(), |after| at + after);
     start..end
 }
 
-/// The lines of base64 around a place, all of one length, and the shorter one at their end.
+/// Returns the lines of base64 around a position: lines of the same length, and a shorter last one.
 fn run_of_lines(bytes: &[u8], from: usize, at: usize) -> Range<usize> {
-    let nothing = at..at;
-    let near = from.max(at.saturating_sub(*BASE64_LINE.end() + 1));
-    let Some(start) = bytes[near..at].iter().rposition(|byte| *byte == b'\n').map(|before| near + before + 1) else {
-        return nothing;
+    let no_run = at..at;
+    let low = from.max(at.saturating_sub(*BASE64_LINE.end() + 1));
+    let Some(start) = bytes[low..at].iter().rposition(|byte| *byte == b'\n').map(|before| low + before + 1) else {
+        return no_run;
     };
     let Some(length) = bytes[start..].iter().take(*BASE64_LINE.end() + 2).position(|byte| *byte == b'\n') else {
-        return nothing;
+        return no_run;
     };
     let is_line = |line: &[u8]| {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         BASE64_LINE.contains(&line.len()) && line.iter().copied().all(is_base64_byte)
     };
     if !is_line(&bytes[start..start + length]) {
-        return nothing;
+        return no_run;
     }
     let step = length + 1;
     let is_full = |at: usize| {
         bytes.get(at..at + step).is_some_and(|line| line.last() == Some(&b'\n') && is_line(&line[..length]))
     };
-    let before = (1..).take_while(|count| start >= from + count * step && is_full(start - count * step)).count();
-    let behind = (0..).take_while(|count| is_full(start + count * step)).count();
-    let end = start + behind * step;
+    let lines_before = (1..).take_while(|count| start >= from + count * step && is_full(start - count * step)).count();
+    let lines_after = (0..).take_while(|count| is_full(start + count * step)).count();
+    let end = start + lines_after * step;
     let rest = bytes[end..].iter().take(length).position(|byte| !is_base64_byte(*byte));
-    start - before * step..end + rest.unwrap_or_else(|| length.min(bytes.len() - end))
+    start - lines_before * step..end + rest.unwrap_or_else(|| length.min(bytes.len() - end))
 }
 
 fn is_base64_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
 }
 
-/// Tells base64 from a rule of dashes or one word repeated: real data uses most of the alphabet.
+/// Distinguishes base64 from a line of dashes or one repeated word: real data uses most of the alphabet.
 fn is_base64(run: &[u8]) -> bool {
     let mut seen = [false; 256];
     run.iter().for_each(|byte| seen[usize::from(*byte)] = true);
     seen.iter().filter(|seen| **seen).count() > 32
 }
 
-/// Cuts a long text into pieces, at the end of a line where there is one, without copying.
-pub(super) fn pieces(text: &str, most: usize) -> Vec<&str> {
+/// Cuts a long text into pieces of at most `max_length` bytes, at the end of a line if possible. Does not copy.
+pub(super) fn pieces(text: &str, max_length: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
-    while rest.len() > most {
-        let mut end = most;
+    while rest.len() > max_length {
+        let mut end = max_length;
         while !rest.is_char_boundary(end) {
             end -= 1;
         }
-        let line_end = memchr::memrchr(b'\n', &rest.as_bytes()[..end]).filter(|at| *at > most / 2);
+        let line_end = memchr::memrchr(b'\n', &rest.as_bytes()[..end]).filter(|at| *at > max_length / 2);
         let end = line_end.map_or(end, |at| at + 1);
         pieces.push(&rest[..end]);
         rest = &rest[end..];
@@ -291,22 +296,22 @@ pub(super) fn pieces(text: &str, most: usize) -> Vec<&str> {
     pieces
 }
 
-/// Gives a path one spelling: forward slashes, small drive letter, no `.` and `..`, absolute where `cwd` is known.
+/// Normalizes a path: forward slashes, lowercase drive letter, no `.` and `..`, absolute if `cwd` is known.
 pub fn normal_path(path: &str, cwd: Option<&str>) -> String {
     let path = path.trim();
-    // An address of a Windows file has a slash before its drive.
+    // The URL of a Windows file has a slash before its drive letter.
     let is_drive = |path: &str| path.as_bytes().get(1) == Some(&b':');
-    let path = forward(path.strip_prefix('/').filter(|rest| is_drive(rest)).unwrap_or(path));
+    let path = with_forward_slashes(path.strip_prefix('/').filter(|rest| is_drive(rest)).unwrap_or(path));
     let is_absolute = path.starts_with(['/', '~']) || path.as_bytes().get(1) == Some(&b':');
     let whole = match cwd {
-        Some(cwd) if !is_absolute => format!("{}/{path}", forward(cwd)),
+        Some(cwd) if !is_absolute => format!("{}/{path}", with_forward_slashes(cwd)),
         _ => path,
     };
     let mut parts: Vec<&str> = Vec::new();
     for part in whole.split('/') {
         match part {
             "" | "." => {}
-            // Above the top there is nothing.
+            // The root has no parent.
             ".." if parts.is_empty() && whole.starts_with('/') || is_drive_alone(&parts) => {}
             ".." if parts.last().is_some_and(|last| *last != "..") => {
                 parts.pop();
@@ -322,8 +327,9 @@ fn is_drive_alone(parts: &[&str]) -> bool {
     matches!(parts, [drive] if drive.len() == 2 && drive.ends_with(':'))
 }
 
-/// Windows spells the same folder with either slash and either case of the drive.
-fn forward(path: &str) -> String {
+/// Converts a path to forward slashes and a lowercase drive letter: on Windows either slash and either case name the
+/// same folder.
+fn with_forward_slashes(path: &str) -> String {
     let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic();
     let windows = drive || path.starts_with("\\\\");
     let mut path = if windows || !path.contains('/') { path.replace('\\', "/") } else { path.to_string() };
@@ -337,7 +343,7 @@ fn forward(path: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Base64 of a number of lines, each of a length.
+    /// Pseudo-random base64 of `count` lines, each of `length` characters.
     fn lines_of_base64(count: usize, length: usize, end: &str) -> String {
         let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         let mut seed: u64 = 7;
@@ -363,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_base64_in_lines_stays() {
+    fn lines_that_are_not_base64_stay() {
         let key = lines_of_base64(30, 64, "\n");
         let rule = format!("{}\n", "-".repeat(76)).repeat(200);
         let hashes = lines_of_base64(300, 64, "\n").replace(|c: char| !c.is_ascii_hexdigit(), "0").to_lowercase();
@@ -375,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn results_lose_their_noise() {
+    fn results_are_cleaned() {
         for (tool, text, clean) in [
             ("Bash", "plain", "plain"),
             ("Read", "     1→fn main() {\n     2→}\n", "fn main() {\n}\n"),
@@ -399,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn numbered_lines_are_contents() {
+    fn contents_are_read_from_numbered_lines() {
         for (text, contents) in [
             ("     1→a\n     2→", Some((1, "a\n"))),
             ("7\ta\n8\tb", Some((7, "a\nb"))),
@@ -413,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_becomes_a_note_and_rules_stay() {
+    fn base64_is_folded_and_dashes_stay() {
         let data: String = (0u8..=255).cycle().filter(u8::is_ascii_alphanumeric).map(char::from).take(2000).collect();
         assert_eq!(fold_base64(&format!("see {data} end")), "see [base64 2000 bytes] end");
         let rule = "-".repeat(3000);
@@ -421,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_input_gives_words_and_files() {
+    fn text_and_files_are_read_from_tool_input() {
         let words = tool_words(r#"{"file_path":"/a/b.rs","edits":[{"old_string":"x","new_string":"y\nz"}],"n":3}"#);
         assert_eq!(words.text, "/a/b.rs\nx\ny\nz");
         assert_eq!(words.files, ["/a/b.rs"]);
@@ -429,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_have_one_spelling() {
+    fn paths_are_normalized() {
         for (path, cwd, normal) in [
             ("/a/./b/../c.rs", None, "/a/c.rs"),
             ("src/x.rs", Some("/home/u/p"), "/home/u/p/src/x.rs"),

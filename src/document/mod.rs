@@ -1,7 +1,7 @@
-//! What is searchable: events of one file, in order, become [`Document`]s. Pure; no files, no tantivy.
+//! Turns the events of one file, in order, into searchable [`Document`]s. Pure: no file access, no tantivy.
 //!
-//! [`Builder`] is a fold over the lines of a file. Its whole memory is a [`FileState`], which is kept with the
-//! checkpoint, so that reading a file in ten runs gives the same documents as reading it in one.
+//! [`Builder`] is a fold over the lines of a file. Its only memory is a [`FileState`], which is stored with the
+//! checkpoint. Reading a file in ten runs therefore gives the same documents as reading it in one.
 
 mod totals;
 mod ansi;
@@ -12,6 +12,7 @@ mod builder;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -22,50 +23,50 @@ pub use clean::normal_path;
 pub use shell::{FileEffect, Touch, is_shell, touched};
 pub use totals::{PAUSE, Tally};
 
-/// The most text one document holds; longer texts become several documents of one message.
-/// (While a document is added it costs several times its size in memory.)
+/// Maximum size of one document's text, in bytes. Longer texts become several documents of one message, because adding
+/// a document to the index takes several times its size in memory.
 pub const TEXT_CAP: usize = 256 << 10;
 
-/// Who speaks.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+/// The author of a document.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// A person typed it.
+    /// Typed by a person.
     Human,
-    /// The model answered, thought or summed up.
+    /// Written by the model: an answer, reasoning or a summary.
     Assistant,
-    /// A tool was called or has answered.
+    /// A tool call or its result.
     Tool,
-    /// A subagent spoke, or was spoken to.
+    /// Written by or sent to a subagent.
     Subagent,
-    /// A program sent it through the SDK.
+    /// Sent by a program through the SDK.
     Programmatic,
-    /// Claude Code itself put it in; not searched unless asked for.
+    /// Inserted by Claude Code itself. Not searched unless asked for.
     #[default]
     Meta,
 }
 
-/// What it is.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+/// The kind of a document.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A prompt.
     Prompt,
-    /// A prompt that waited in the queue, or came from it.
+    /// A prompt that is in the queue or came from it.
     Queued,
-    /// A prompt of the prompt history.
+    /// A prompt from the prompt history.
     History,
     /// A slash command, or a shell command typed with `!`.
     Command,
-    /// An answer.
+    /// An answer of the model.
     Text,
-    /// Reasoning.
+    /// Reasoning of the model.
     Thinking,
-    /// The call of a tool.
+    /// A tool call.
     ToolUse,
-    /// The answer of a tool.
+    /// The result of a tool call.
     ToolResult,
-    /// Output of a command, or one too large for the transcript.
+    /// Output of a command, or a tool result too large for the transcript.
     Output,
     /// The summary that replaced a compacted conversation.
     Compaction,
@@ -75,23 +76,23 @@ pub enum Kind {
     Title,
     /// A pull request.
     Link,
-    /// Something put beside the conversation.
+    /// Something attached to the conversation.
     Attachment,
-    /// Files as they were before an edit, by name.
+    /// The names of the files saved before an edit.
     Snapshot,
     /// A notice by Claude Code.
     #[default]
     Notice,
-    /// A line of a type nobody knew.
+    /// A line of an unknown type.
     Unknown,
-    /// A line that is no record.
+    /// A line that is not a record.
     Bad,
     /// A line too long to read.
     Oversized,
 }
 
 impl Role {
-    /// All roles, with the words users know them by.
+    /// All roles, with the names that users type and see.
     pub const ALL: [(Self, &'static str); 6] = [
         (Self::Human, "human"),
         (Self::Assistant, "assistant"),
@@ -101,14 +102,14 @@ impl Role {
         (Self::Meta, "meta"),
     ];
 
-    /// The word users know it by.
+    /// The name that users type and see.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(role, _)| *role == self).map_or("", |(_, name)| name)
     }
 }
 
 impl Kind {
-    /// All kinds, with the words users know them by.
+    /// All kinds, with the names that users type and see.
     pub const ALL: [(Self, &'static str); 19] = [
         (Self::Prompt, "prompt"),
         (Self::Queued, "queued"),
@@ -131,121 +132,121 @@ impl Kind {
         (Self::Oversized, "oversized"),
     ];
 
-    /// The word users know it by.
+    /// The name that users type and see.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
     }
 }
 
-/// One searchable piece of a conversation. All but the text is kept beside it as JSON, so that a document can be
-/// taken over into an index of another shape.
+/// One searchable piece of a conversation. Everything except the text is stored next to it as JSON, so that a document
+/// can be carried over into an index with another schema.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Document {
-    /// The words.
+    /// The searchable text.
     #[serde(skip)]
     pub text: String,
-    /// The line's id.
+    /// The id of the line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
-    /// The nearest line before it in the conversation that is a document too.
+    /// The id of the nearest earlier line in the conversation that is also a document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The session; of a subagent, the one that sent it.
+    /// The session. For a subagent, the session that started it.
     pub session: String,
-    /// The subagent.
+    /// The subagent's id, if one wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The folder the session was started in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// The folder it was in.
+    /// The working directory at this point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// The git branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Who speaks.
+    /// The author.
     #[serde(skip_serializing_if = "is_zero")]
     pub role: Role,
-    /// What it is.
+    /// The kind.
     #[serde(skip_serializing_if = "is_zero")]
     pub kind: Kind,
-    /// The tool.
+    /// The name of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// The id of the tool call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use: Option<String>,
-    /// The arguments of the tool call, as JSON. The words follow from them, so only they are kept.
+    /// The arguments of the tool call, as JSON. Only they are stored: the text can be derived from them.
     #[serde(skip)]
     pub input: Option<String>,
-    /// Whether the arguments are kept.
+    /// Set if the arguments are stored instead of the text.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_input: bool,
-    /// The files it is about, in normal spelling.
+    /// The files it is about, as paths normalized by [`normal_path`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// The model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The API message.
+    /// The API message it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageKey>,
-    /// Tokens of the whole API message: input, cache write, cache read, output. Only on the first document of a
-    /// line, and only where the line before did not say the same.
+    /// Tokens of the whole API message: input, cache write, cache read, output. Set only on the first document of a
+    /// line, and only if the previous line did not report the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<[u64; 4]>,
-    /// How many of the tokens written to the cache are kept for an hour.
+    /// The number of tokens written to the cache for one hour.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_hour: u64,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<i64>,
-    /// Whether it reports a failure.
+    /// Set if it reports a failure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub error: bool,
-    /// Where in its file the record begins.
+    /// Byte offset of the record in its file.
     #[serde(skip_serializing_if = "is_zero")]
     pub offset: u64,
-    /// The line in its file, from 1.
+    /// The line in its file, counted from 1.
     #[serde(skip_serializing_if = "is_zero")]
     pub line: u64,
-    /// Which piece of the record it is, from 0.
+    /// The number of this document within its record, counted from 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub part: u32,
-    /// Whether it goes on with the text of the document before.
+    /// Set if it continues the text of the previous document.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub continued: bool,
-    /// Of a title: the message that identifies its session.
+    /// For a title: the message that identifies its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title_leaf: Option<String>,
-    /// Of a copy made by the SDK: the id of the original line.
+    /// For a copy made by the SDK: the id of the original line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copied_from: Option<String>,
-    /// Of a link: its address.
+    /// For a link: its address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Of a line that could not be read: the reason.
+    /// For a line that could not be read: the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Fingerprint of the words and the session, where the same words may stand more than once in a session:
-    /// in the queue, in the history, in the prompt of a subagent.
+    /// Hash of the text and the session. Set where a session may contain the same text more than once: in the queue,
+    /// in the history, in the prompt of a subagent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_hash: Option<u64>,
-    /// Whether another document with the same `text_hash` is to be shown rather than this one.
+    /// Set if another document with the same `text_hash` should be shown instead of this one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_duplicate: bool,
-    /// What the tool recorded about the file it worked on.
+    /// The tool's own record about the file it worked on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
-    /// The subagent whose own transcript, if there is one, holds this message too.
+    /// The subagent whose own transcript, if there is one, also contains this message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
 }
 
 impl Document {
-    /// Puts back what is kept apart from the rest: the words, or the arguments they follow from.
+    /// Restores the part stored separately: the text, or the arguments it is derived from.
     #[must_use]
     pub fn with_raw(mut self, raw: String) -> Self {
         if self.has_input {
@@ -264,130 +265,132 @@ fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Whether a tool changes the file it is given.
+/// Reports whether a tool changes the file it is given.
 pub fn edits_files(tool: &str) -> bool {
     matches!(tool, "Edit" | "Write" | "MultiEdit" | "NotebookEdit")
 }
 
-/// The fingerprint of an API message's name: it only tells which lines are of one message, and the name takes four times
-/// as much. (44 bits: enough that no two messages of one user share it.)
+/// Hash of an API message's id. It only identifies the lines of one message, and the id itself would take four times
+/// the space. 44 bits are enough that no two messages of one user collide.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct MessageKey(u64);
 
 impl MessageKey {
-    /// The fingerprint of a name.
+    /// Hashes the id of an API message.
     pub fn of(name: &str) -> Self {
         Self(xxh3_64(name.as_bytes()) >> 20)
     }
 
-    /// A fingerprint that was a number.
+    /// Restores a key from [`MessageKey::number`].
     pub fn from_number(number: u64) -> Self {
         Self(number)
     }
 
-    /// The fingerprint as a number.
+    /// The hash as a number.
     pub fn number(self) -> u64 {
         self.0
     }
 }
 
-/// An API message of which no line has words, so that no document tells what it cost.
+/// The cost of an API message that has no line with text, and hence no document to carry its token counts.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Wordless {
-    /// The API message, or the line where that has no name.
+    /// The API message, or the line if the message has no id.
     pub message: MessageKey,
     /// The model.
     pub model: Option<String>,
     /// Tokens: input, cache write, cache read, output.
     pub usage: [u64; 4],
-    /// How many of the tokens written to the cache are kept for an hour.
+    /// The number of tokens written to the cache for one hour.
     pub cache_hour: u64,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub timestamp: Option<i64>,
 }
 
-/// What is remembered of a file between runs: facts about its session, and what later lines may refer to.
+/// State of a file kept between runs: facts about its session, and earlier lines that later lines may refer to.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct FileState {
-    /// The session, where the file's name does not tell it.
+    /// The session id, if the file name does not contain it.
     pub session: Option<String>,
-    /// The first folder named: what the project is called after.
+    /// The first working directory; the project is named after it.
     pub project: Option<String>,
-    /// The last folder named.
+    /// The latest working directory.
     pub cwd: Option<String>,
-    /// The last git branch named.
+    /// The latest git branch.
     pub branch: Option<String>,
-    /// How Claude Code was started.
+    /// The way Claude Code was started, such as `cli` or `sdk-ts`.
     pub entrypoint: Option<String>,
-    /// The last version named.
+    /// The latest version of Claude Code.
     pub version: Option<String>,
     /// Earliest time.
     pub first: Option<i64>,
     /// Latest time.
     pub last: Option<i64>,
-    /// Time of the line before.
+    /// Time of the previous line.
     pub previous: Option<i64>,
-    /// The name the user gave.
+    /// The title given by the user.
     pub custom_title: Option<String>,
-    /// The name the model gave.
+    /// The title given by the model.
     pub ai_title: Option<String>,
     /// The name of a team agent.
     pub agent_name: Option<String>,
-    /// Claude Code's own stand-in for a title.
+    /// The last prompt, which Claude Code shows if there is no title.
     pub last_prompt: Option<String>,
     /// The first prompt.
     pub first_prompt: Option<String>,
-    /// The first command, where there is no prompt.
+    /// The first command; names the session if there is no prompt.
     pub first_command: Option<String>,
-    /// A name for some session that stands in this file.
+    /// A session title found in this file. It may belong to another session.
     pub summary: Option<String>,
-    /// What a subagent was sent to do.
+    /// The task of a subagent.
     pub description: Option<String>,
     /// The type of a subagent.
     pub agent_type: Option<String>,
-    /// The session this one went on in.
+    /// The session that continues this one.
     pub continued_in: Option<String>,
     /// The session this one was copied from.
     pub forked_from: Option<String>,
-    /// Lines that are no documents, and what they follow: the chain of the conversation goes through them.
+    /// Recent lines that made no document: the id of each, and the nearest document before it. The chain of parents
+    /// goes through them.
     pub passed: VecDeque<(String, Option<String>)>,
-    /// Calls whose results have not come yet: id, tool, files.
+    /// Calls whose results have not arrived yet: id, tool, files.
     pub calls: VecDeque<(String, String, Vec<String>)>,
-    /// Whether the first prompt of a subagent, a copy of its parent's tool call, has been seen.
+    /// Set once the first prompt has been seen. For a subagent, that prompt is a copy of its parent's tool call.
     pub prompted: bool,
-    /// Fingerprints of how the last prompts begin.
+    /// Hashes of the beginnings of the last prompts.
     pub said: VecDeque<u64>,
     /// Prompts by a human or a program.
     pub prompts: u64,
     /// Answers of the model.
     pub answers: u64,
-    /// Calls of tools.
+    /// Tool calls.
     pub tool_uses: u64,
-    /// The API message whose tokens were told last, and the tokens; most lines only repeat them.
+    /// The API message whose tokens were recorded last, and those tokens. Most lines only repeat them.
     pub counted: Option<(MessageKey, [u64; 4], u64)>,
-    /// API messages that no document tells of, so far. (Measured: nearly always the next line does.)
+    /// API messages that have no document so far. Measured: nearly always the next line makes one.
     pub wordless: VecDeque<Wordless>,
-    /// Lines without words, and lines of unknown type, by type.
+    /// The number of lines that made no document, by type.
     pub passed_over: BTreeMap<String, u64>,
-    /// Subagents of which it has messages; those that their own transcripts have are left out.
+    /// Subagents with messages in this file. Messages that their own transcripts also contain are left out.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub saw: BTreeSet<String>,
-    /// Lines of types nobody knew.
+    /// Lines, blocks or keys of unknown types.
     pub unknown: u64,
-    /// Lines, or parts of lines, that are no records.
+    /// Lines, or parts of lines, that are not records.
     pub bad: u64,
     /// Lines too long to read.
     pub oversized: u64,
-    /// Documents made so far, without what was seen of subagents, which goes when they have transcripts of their own.
+    /// Documents made so far. Excludes the messages of subagents, which are dropped once those have transcripts of
+    /// their own.
     pub documents: u64,
-    /// What the conversation amounts to.
+    /// Totals of the conversation.
     pub tally: Tally,
 }
 
 impl FileState {
-    /// The best name the file itself has for its session; Claude Code's own order.
+    /// The best title that the file itself has for its session, in Claude Code's own order of preference.
     pub fn title(&self) -> Option<&str> {
         [&self.custom_title, &self.description, &self.ai_title, &self.agent_name]
             .into_iter()

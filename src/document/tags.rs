@@ -1,24 +1,24 @@
-//! Claude Code's own tags around and beside what is said: what stands between them, and what is left.
+//! Parses the XML-like tags that Claude Code puts into messages, such as `<system-reminder>` or `<command-name>`.
 //!
-//! A tag counts only where Claude Code puts it: a reminder or a note of the editor before or behind the words, the tags
-//! of a command around them. A tag that somebody mentions, or that a program prints, is text like any other.
+//! A tag counts only where Claude Code puts it: reminders and editor notes before or after the text, command tags
+//! around it. A tag that a user mentions, or that a program prints, is ordinary text.
 
 use crate::document::ansi::strip_ansi;
 
-/// What Claude Code tells the model on the side.
+/// Tag of a note from Claude Code to the model.
 pub(super) const REMINDER: &str = "system-reminder";
-/// What stands beside a prompt.
+/// Tags of blocks that Claude Code adds before or after a prompt.
 pub(super) const BESIDE: [&str; 3] = [REMINDER, "ide_opened_file", "ide_selection"];
-/// The parts of a command.
+/// Tags of the parts of a slash command.
 const COMMAND: [&str; 3] = ["command-name", "command-message", "command-args"];
-/// What a command printed.
+/// Tags around the output of a command.
 const OUTPUT: [&str; 4] = ["local-command-stdout", "local-command-stderr", "bash-stdout", "bash-stderr"];
-/// A message of another agent.
+/// Tags around a message of another agent.
 const PEER: [&str; 2] = ["teammate-message", "cross-session-message"];
-/// A notification.
+/// Tags around a notification.
 const MACHINE: [&str; 4] = ["task-notification", "agent-notification", "bash-notification", "local-command-caveat"];
-/// The parts of a notification.
-const NOTED: [&str; 14] = [
+/// Tags of the parts of a notification.
+const NOTIFICATION_PARTS: [&str; 14] = [
     "task-id",
     "tool-use-id",
     "task-type",
@@ -34,36 +34,39 @@ const NOTED: [&str; 14] = [
     "note",
     "event",
 ];
-/// How a marker begins that the user stopped the model.
+/// Beginning of the marker that Claude Code inserts when the user stops the model.
 const INTERRUPTED: &str = "[Request interrupted";
 
-/// A text, and the blocks that Claude Code put before and behind it.
+/// A text, separated from the blocks that Claude Code put before and after it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Parted<'t> {
-    /// The text without them.
+    /// The text without the blocks.
     pub words: &'t str,
-    /// Each block by its tag, with what is in it.
+    /// The tag and the contents of each block.
     pub beside: Vec<(&'static str, &'t str)>,
 }
 
-/// Parts a text from the blocks before and behind it.
+/// Separates a text from the blocks before and after it.
 pub(super) fn parted<'t>(text: &'t str, tags: &[&'static str]) -> Parted<'t> {
     let mut parted = Parted { words: text, beside: Vec::new() };
     while let Some((tag, inner, rest)) = tags.iter().find_map(|tag| leading(parted.words, tag)) {
         parted.beside.push((tag, inner.trim()));
         parted.words = rest;
     }
-    let before = parted.beside.len();
+    let leading_count = parted.beside.len();
     while let Some((tag, inner, rest)) = tags.iter().find_map(|tag| trailing(parted.words, tag)) {
         parted.beside.push((tag, inner.trim()));
         parted.words = rest;
     }
-    parted.beside[before..].reverse();
+    // Trailing blocks are found last to first.
+    parted.beside[leading_count..].reverse();
     parted
 }
 
-/// The block a text begins with. What the editor tells may have the prompt behind it on its line; what begins with a
-/// reminder and goes on is somebody's question about it.
+/// Splits off the block that a text begins with: its tag, its contents, and the text after it.
+///
+/// The prompt may follow an editor note on the same line. Text that follows a reminder on the same line is a question
+/// about the tag, so that is not a block.
 fn leading<'t>(text: &'t str, tag: &'static str) -> Option<(&'static str, &'t str, &'t str)> {
     let body = text.trim_start().strip_prefix('<')?.strip_prefix(tag)?.strip_prefix('>')?;
     let (inner, rest) = body.split_once(&*format!("</{tag}>"))?;
@@ -71,7 +74,8 @@ fn leading<'t>(text: &'t str, tag: &'static str) -> Option<(&'static str, &'t st
     (is_alone || tag != REMINDER).then(|| (tag, inner, rest.trim_start_matches(['\n', '\r'])))
 }
 
-/// The block a text ends with; it begins a line.
+/// Splits off the block that a text ends with: its tag, its contents, and the text before it. The block must start on a
+/// line of its own.
 fn trailing<'t>(text: &'t str, tag: &'static str) -> Option<(&'static str, &'t str, &'t str)> {
     let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
     let body = text.trim_end().strip_suffix(&*close)?;
@@ -82,7 +86,7 @@ fn trailing<'t>(text: &'t str, tag: &'static str) -> Option<(&'static str, &'t s
         .then(|| (tag, inner, body[..at].trim_end_matches([' ', '\t']).trim_end_matches(['\n', '\r'])))
 }
 
-/// The file that a note of the editor is about.
+/// Returns the file that an editor note is about.
 pub(super) fn named_file(note: &str) -> Option<&str> {
     let line = note.lines().next()?;
     if let Some(opened) = line.strip_prefix("The user opened the file ") {
@@ -92,12 +96,12 @@ pub(super) fn named_file(note: &str) -> Option<&str> {
     Some(file.trim_end_matches(':'))
 }
 
-/// What a text between tags is.
+/// The kind of a text between tags.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Markup {
-    /// A slash command or a `!` command the user typed.
+    /// A slash command or a `!` command typed by the user.
     Command,
-    /// What such a command printed.
+    /// The output of such a command.
     Output,
     /// A message of another agent.
     Peer,
@@ -105,7 +109,8 @@ pub(super) enum Markup {
     Machine,
 }
 
-/// Says what a text that begins with Claude Code's own tags is; gives what is inside, and what follows.
+/// Classifies a text that begins with Claude Code's own tags. Returns its kind, the text inside the tags, and the text
+/// after them.
 pub(super) fn markup(text: &str) -> Option<(Markup, String, &str)> {
     let text = text.trim_start();
     if let Some((words, rest)) = command(text) {
@@ -123,13 +128,13 @@ pub(super) fn markup(text: &str) -> Option<(Markup, String, &str)> {
         return Some((Markup::Peer, without_tags(text, &PEER).trim().to_string(), ""));
     }
     if begins(&MACHINE) {
-        let words = without_tags(&without_tags(text, &MACHINE), &NOTED);
+        let words = without_tags(&without_tags(text, &MACHINE), &NOTIFICATION_PARTS);
         return Some((Markup::Machine, words.trim().to_string(), ""));
     }
     None
 }
 
-/// A command with its arguments, and what follows it.
+/// Reads a command with its arguments. Also returns the text after it.
 fn command(text: &str) -> Option<(String, &str)> {
     if let Some((inner, rest)) = block(text, "bash-input") {
         return Some((format!("! {}", inner.trim()), rest));
@@ -139,7 +144,7 @@ fn command(text: &str) -> Option<(String, &str)> {
     Some((format!("{name} {}", arguments.unwrap_or_default()).trim().to_string(), rest))
 }
 
-/// What Claude Code announced when a command was given, if that is more than its name.
+/// Returns the message that Claude Code showed for a command, if it is more than the command's name.
 pub(super) fn announced(text: &str) -> Option<&str> {
     let ([name, message, _], _) = command_parts(text);
     let is_more =
@@ -147,28 +152,29 @@ pub(super) fn announced(text: &str) -> Option<&str> {
     message.filter(|message| !message.is_empty()).filter(is_more)
 }
 
+/// Reads the parts of a command in the order of [`COMMAND`]. Also returns the text after them.
 fn command_parts(text: &str) -> ([Option<&str>; COMMAND.len()], &str) {
     let mut parts = [None; COMMAND.len()];
     let mut rest = text;
-    // Each part once: what comes again is another command.
-    while let Some((at, inner, behind)) = (0..parts.len())
+    // Each part occurs once: a repeated part belongs to the next command.
+    while let Some((at, inner, after)) = (0..parts.len())
         .filter(|at| parts[*at].is_none())
-        .find_map(|at| block(rest, COMMAND[at]).map(|(inner, behind)| (at, inner, behind)))
+        .find_map(|at| block(rest, COMMAND[at]).map(|(inner, after)| (at, inner, after)))
     {
         parts[at] = Some(inner.trim());
-        rest = behind;
+        rest = after;
     }
     (parts, rest)
 }
 
-/// All that was printed, and what follows it. Output that was cut has no end.
+/// Reads the output of a command. Also returns the text after it. Truncated output has no closing tag.
 fn output(text: &str) -> Option<(String, &str)> {
     let mut parts: Vec<&str> = Vec::new();
     let mut rest = text;
-    let cut = |text| OUTPUT.iter().find_map(|tag| Some((after_name(text, tag)?.split_once('>')?.1, "")));
-    while let Some((inner, behind)) = OUTPUT.iter().find_map(|tag| block(rest, tag)).or_else(|| cut(rest)) {
+    let unclosed = |text| OUTPUT.iter().find_map(|tag| Some((after_name(text, tag)?.split_once('>')?.1, "")));
+    while let Some((inner, after)) = OUTPUT.iter().find_map(|tag| block(rest, tag)).or_else(|| unclosed(rest)) {
         parts.push(inner.trim());
-        rest = behind;
+        rest = after;
     }
     if parts.is_empty() {
         return None;
@@ -177,28 +183,29 @@ fn output(text: &str) -> Option<(String, &str)> {
     Some((strip_ansi(&parts.join("\n")).trim().to_string(), rest))
 }
 
-/// What is in the block a text begins with, and what follows it. The closing tag is one with nothing glued to it, if
-/// there is such a one: what is inside may mention it.
+/// Reads the block that a text begins with. Returns its contents and the text after it.
+///
+/// Prefers a closing tag followed by white space, by another tag or by nothing: the contents may mention the tag.
 fn block<'t>(text: &'t str, tag: &str) -> Option<(&'t str, &'t str)> {
     let (_, body) = after_name(text.trim_start(), tag)?.split_once('>')?;
     let close = format!("</{tag}>");
-    let ends = |at: &usize| {
-        let behind = body[at + close.len()..].chars().next();
-        behind.is_none_or(|c| c.is_whitespace() || c == '<')
+    let is_detached = |at: &usize| {
+        let next = body[at + close.len()..].chars().next();
+        next.is_none_or(|c| c.is_whitespace() || c == '<')
     };
-    let at = body.match_indices(&*close).map(|(at, _)| at).find(ends).or_else(|| body.find(&*close))?;
+    let at = body.match_indices(&*close).map(|(at, _)| at).find(is_detached).or_else(|| body.find(&*close))?;
     Some((&body[..at], &body[at + close.len()..]))
 }
 
-/// What follows the name of the tag a text begins with: its attributes, if any, and its end.
+/// Returns the text after the name of the opening tag that a text begins with: any attributes, and the `>`.
 fn after_name<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
     text.strip_prefix('<')?.strip_prefix(tag).filter(|rest| rest.starts_with(['>', ' ']))
 }
 
-/// Longer ones are no tags.
+/// Maximum length of a tag's attributes, in bytes. Anything longer is not a tag.
 const TAG_CAP: usize = 2000;
 
-/// Puts a blank in place of each of these tags. Attributes stay: they say who speaks, and of what.
+/// Replaces each of these tags with a blank. Keeps attributes, which name the sender and the subject.
 fn without_tags(text: &str, tags: &[&str]) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
@@ -207,21 +214,21 @@ fn without_tags(text: &str, tags: &[&str]) -> String {
         rest = &rest[at..];
         let closed = tags.iter().find_map(|tag| rest.strip_prefix("</")?.strip_prefix(tag)?.strip_prefix('>'));
         let opened = tags.iter().find_map(|tag| {
-            let near = after_name(rest, tag)?;
-            let end = near[..near.floor_char_boundary(TAG_CAP)].find('>')?;
-            Some((&near[..end], &near[end + 1..]))
+            let tail = after_name(rest, tag)?;
+            let end = tail[..tail.floor_char_boundary(TAG_CAP)].find('>')?;
+            Some((&tail[..end], &tail[end + 1..]))
         });
-        let (words, behind) = match (closed, opened) {
-            (Some(behind), _) => (" ", behind),
-            (None, Some(("", behind))) => (" ", behind),
-            (None, Some((attributes, behind))) => {
+        let (words, after) = match (closed, opened) {
+            (Some(after), _) => (" ", after),
+            (None, Some(("", after))) => (" ", after),
+            (None, Some((attributes, after))) => {
                 kept.push_str(attributes);
-                (" ", behind)
+                (" ", after)
             }
             (None, None) => rest.split_at(1),
         };
         kept.push_str(words);
-        rest = behind;
+        rest = after;
     }
     kept.push_str(rest);
     kept
@@ -232,22 +239,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_stands_before_and_behind_is_beside() {
-        let whole = |text: &str| assert_eq!(parted(text, &BESIDE), Parted { words: text, beside: Vec::new() });
+    fn tags_inside_the_text_are_text() {
+        let unchanged = |text: &str| assert_eq!(parted(text, &BESIDE), Parted { words: text, beside: Vec::new() });
         for tag in BESIDE {
-            whole(&format!("I see <{tag}> in my output, why? Please fix X"));
-            whole(&format!("<{tag}> is all I see"));
-            whole(&format!("why does `<{tag}>x</{tag}>` stand here?"));
-            whole(&format!("the <{tag}> tag\nand much later </{tag}>"));
-            whole(&format!("the <{tag}> tag\nand much later </{tag}> and more"));
-            whole(&format!("a\n<{tag}>\nb\n</{tag}>\nc"));
-            whole(&format!("</{tag}>"));
+            unchanged(&format!("I see <{tag}> in my output, why? Please fix X"));
+            unchanged(&format!("<{tag}> is all I see"));
+            unchanged(&format!("why does `<{tag}>x</{tag}>` stand here?"));
+            unchanged(&format!("the <{tag}> tag\nand much later </{tag}>"));
+            unchanged(&format!("the <{tag}> tag\nand much later </{tag}> and more"));
+            unchanged(&format!("a\n<{tag}>\nb\n</{tag}>\nc"));
+            unchanged(&format!("</{tag}>"));
         }
-        whole("<system-reminder>x</system-reminder> what is that?");
+        unchanged("<system-reminder>x</system-reminder> what is that?");
     }
 
     #[test]
-    fn what_is_beside_is_parted() {
+    fn blocks_before_and_after_are_separated() {
         for (text, words, beside) in [
             ("<ide_opened_file>/a</ide_opened_file>\nfix it", "fix it", &[("ide_opened_file", "/a")][..]),
             ("<ide_selection>x</ide_selection> fix it", " fix it", &[("ide_selection", "x")]),
@@ -268,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_of_the_editor_name_their_file() {
+    fn editor_notes_name_their_file() {
         for (note, file) in [
             ("The user opened the file /a b/c.rs in the IDE. This may or may not be related.", Some("/a b/c.rs")),
             ("The user selected the lines 9 to 12 from D:\\x\\y.md:\nfoo from bar", Some("D:\\x\\y.md")),
@@ -279,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_announces_is_more_than_its_name() {
+    fn command_messages_count_only_if_more_than_the_name() {
         for (message, expected) in
             [("init", None), ("/init", None), ("", None), ("init is reading…", Some("init is reading…"))]
         {
@@ -291,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn markup_is_told_apart() {
+    fn markup_is_classified() {
         for (text, expected) in [
             (
                 "<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args>opus</command-args>",

@@ -1,56 +1,61 @@
-//! What a file's conversation amounts to, counted while it is read: prompts, answers, tokens, pauses, what was
-//! changed, and which of its lines were left behind by a rewind.
+//! Per-file totals, counted while the file is read: prompts, answers, tokens, pauses, changed files, and the lines
+//! abandoned by a rewind.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A pause longer than this, in milliseconds, means that somebody came back.
+/// A gap between lines longer than this, in milliseconds, counts as a pause: the user left and came back.
 pub const PAUSE: i64 = 3_600_000;
-/// How many answers are remembered, for lines that bring more of them. Measured: they are a few lines apart.
+/// The number of recent answers remembered, because one answer can span several lines. Measured: those lines are a
+/// few lines apart.
 const ANSWERS_KEPT: usize = 32;
-/// How many queued prompts are remembered, until they come again as prompts.
+/// The number of queued prompts remembered until they appear again as prompts.
 const QUEUED_KEPT: usize = 32;
-/// How many turns are remembered that a rewind may go back to.
+/// The number of turns remembered as possible targets of a rewind.
 const TURNS_KEPT: usize = 200;
-/// More changed files than this are not told apart.
+/// The maximum number of changed files counted; any further ones are ignored.
 const CHANGED_KEPT: usize = 1000;
 
-/// The figures of one file.
+/// The totals of one file.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Tally {
-    /// Prompts by a human, those included that only stood in the queue.
+    /// Prompts by a human, including those that were only ever queued.
     pub human: u64,
-    /// Answers of the API, however many lines each takes.
+    /// Answers of the API. Each counts once, regardless of how many lines it takes.
     pub answers: u64,
-    /// Calls of tools, without what a subagent was only seen to call.
+    /// Tool calls, without a subagent's calls that only appear in its parent's file.
     pub calls: u64,
-    /// Pauses of more than an hour.
+    /// The number of pauses longer than [`PAUSE`].
     pub pauses: u64,
-    /// How long these pauses were together, in milliseconds.
+    /// The total length of these pauses, in milliseconds.
     pub paused: i64,
     /// Answers by model.
     pub models: BTreeMap<String, u64>,
-    /// Tokens: input, cache write, cache read, output; each answer once, as its last line has them.
+    /// Tokens: input, cache write, cache read, output. Each answer counts once, with the numbers of its last line.
     pub tokens: [u64; 4],
-    /// Fingerprints of the files that were changed.
+    /// Hashes of the paths of the files that were changed.
     pub changed: BTreeSet<u64>,
-    /// Whether it ran in the background.
+    /// Set if the session ran in the background.
     pub background: bool,
-    /// Fingerprint of a subagent's first prompt: the call that sent it has the same.
+    /// Text hash of a subagent's first prompt. The tool call that started the subagent has the same hash.
     pub sent_by: Option<u64>,
-    /// Lines left behind by a rewind: the first, and the one after the last.
+    /// Ranges of lines abandoned by a rewind: the first line, and the one after the last.
     pub abandoned: Vec<(u64, u64)>,
+    /// The last answers: hash of the message id, and the tokens counted for it.
     recent: VecDeque<(u64, [u64; 4])>,
+    /// Text hashes of queued prompts that have not appeared as prompts yet.
     queued: VecDeque<u64>,
+    /// The last turns: hash of the parent's id, and the line.
     turns: VecDeque<(u64, u64)>,
+    /// Hash of the id of the last line.
     tip: u64,
 }
 
 impl Tally {
-    /// Notes the time of a line; `last` is the latest before it.
+    /// Records the time of a line. `last` is the latest time before it.
     pub(super) fn time(&mut self, last: Option<i64>, time: i64) {
         if let Some(pause) = last.map(|last| time.saturating_sub(last)).filter(|pause| *pause > PAUSE) {
             self.pauses += 1;
@@ -58,12 +63,12 @@ impl Tally {
         }
     }
 
-    /// Notes a line of an answer. Its tokens stand on each of its lines; those of the last one count.
+    /// Records one line of an answer. Every line of an answer repeats the token counts; those of the last line count.
     pub(super) fn answer(&mut self, message: Option<&str>, model: Option<&str>, usage: [u64; 4]) {
-        let id = message.map_or(0, print);
-        if let Some((_, before)) = self.recent.iter_mut().find(|(known, _)| *known == id && id != 0) {
-            let before = std::mem::replace(before, usage);
-            for (total, (new, old)) in self.tokens.iter_mut().zip(usage.into_iter().zip(before)) {
+        let id = message.map_or(0, hash_of);
+        if let Some((_, counted)) = self.recent.iter_mut().find(|(known, _)| *known == id && id != 0) {
+            let previous = std::mem::replace(counted, usage);
+            for (total, (new, old)) in self.tokens.iter_mut().zip(usage.into_iter().zip(previous)) {
                 *total = total.saturating_sub(old).saturating_add(new);
             }
             return;
@@ -73,10 +78,10 @@ impl Tally {
         if let Some(model) = model {
             *self.models.entry(model.to_string()).or_default() += 1;
         }
-        keep(&mut self.recent, (id, usage), ANSWERS_KEPT);
+        push_bounded(&mut self.recent, (id, usage), ANSWERS_KEPT);
     }
 
-    /// Notes a prompt by a human; one that waited in the queue was counted there.
+    /// Records a prompt by a human. One that was queued first has already been counted.
     pub(super) fn prompt(&mut self, text_hash: u64) {
         match self.queued.iter().position(|known| *known == text_hash) {
             Some(at) => drop(self.queued.remove(at)),
@@ -84,46 +89,47 @@ impl Tally {
         }
     }
 
-    /// Notes a prompt by a human in the queue, which may stand there twice.
+    /// Records a queued prompt by a human. The queue may list the same prompt twice.
     pub(super) fn queued(&mut self, text_hash: u64) {
         if !self.queued.contains(&text_hash) {
             self.human += 1;
-            keep(&mut self.queued, text_hash, QUEUED_KEPT);
+            push_bounded(&mut self.queued, text_hash, QUEUED_KEPT);
         }
     }
 
-    /// Notes that a file was changed.
+    /// Records that a file was changed.
     pub(super) fn changed(&mut self, path: &str) {
         if self.changed.len() < CHANGED_KEPT {
-            self.changed.insert(print(path));
+            self.changed.insert(hash_of(path));
         }
     }
 
-    /// Follows the conversation from line to line. A turn that follows the same line as an earlier turn takes its
-    /// place: what stands between them was left behind.
+    /// Follows the conversation from line to line. A turn with the same parent as an earlier turn replaces it; the
+    /// lines between them were abandoned.
     pub(super) fn follow(&mut self, line: u64, uuid: &str, parent: Option<&str>, is_turn: bool) {
-        let parent = parent.map_or(0, print);
+        let parent = parent.map_or(0, hash_of);
         if is_turn {
-            let again =
+            let replaced =
                 self.turns.iter().rposition(|(before, _)| *before == parent && parent != 0 && parent != self.tip);
-            if let Some(at) = again {
+            if let Some(at) = replaced {
                 self.abandoned.push((self.turns[at].1, line));
                 self.turns.truncate(at);
             }
-            keep(&mut self.turns, (parent, line), TURNS_KEPT);
+            push_bounded(&mut self.turns, (parent, line), TURNS_KEPT);
         }
-        self.tip = print(uuid);
+        self.tip = hash_of(uuid);
     }
 }
 
-fn keep<T>(queue: &mut VecDeque<T>, item: T, most: usize) {
+/// Appends an item to a queue of at most `limit` items, dropping the oldest.
+fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, limit: usize) {
     queue.push_back(item);
-    if queue.len() > most {
+    if queue.len() > limit {
         queue.pop_front();
     }
 }
 
-fn print(text: &str) -> u64 {
+fn hash_of(text: &str) -> u64 {
     xxh3_64(text.as_bytes())
 }
 
@@ -154,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rewind_leaves_lines_behind() {
+    fn a_rewind_abandons_lines() {
         let mut tally = Tally::default();
         tally.follow(1, "a", None, true);
         tally.follow(2, "b", Some("a"), false);

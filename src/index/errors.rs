@@ -1,4 +1,4 @@
-//! Errors of tantivy and of damaged files, in our words.
+//! Turns errors from tantivy, and damage found in stored data, into unspool's [`Error`].
 
 use std::io;
 use std::path::Path;
@@ -9,16 +9,18 @@ use tantivy::directory::error::{LockError, OpenReadError, OpenWriteError};
 use crate::error::{Error, ErrorKind, kind_of_io};
 use crate::index::disk::lock;
 
-/// Something stored that cannot be read. The reader, who knows of which index it is, says what to do about it.
+/// Error for stored data that cannot be read. The reader knows the path of the index, and adds a hint.
 pub(in crate::index) fn damaged_entry(cause: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorKind::Damaged, format!("the index is damaged: {cause}"))
 }
 
+/// Error for a damaged index.
 pub(in crate::index) fn damaged(path: &Path, what: &str) -> Error {
     Error::new(ErrorKind::Damaged, format!("the index in {} is damaged: {what}", path.display()))
 }
 
-/// An error while opening or reading what should be there: the index is damaged, unless the system said no.
+/// Error from opening or reading files that should exist. The index is damaged, unless the operating system refused
+/// access.
 pub(in crate::index) fn damage(path: &Path, error: &TantivyError) -> Error {
     match io_cause(error) {
         Some(cause) if kind_of_io(cause) != ErrorKind::Other => tantivy_error(path, error),
@@ -29,7 +31,7 @@ pub(in crate::index) fn damage(path: &Path, error: &TantivyError) -> Error {
     }
 }
 
-/// Any other error of tantivy, with the system's word where there is one.
+/// Any other error from tantivy, with the operating system's message if there is one.
 pub(in crate::index) fn tantivy_error(path: &Path, error: &TantivyError) -> Error {
     if let TantivyError::LockFailure(LockError::LockBusy, _) = error {
         let holder = lock::holder_of(&path.join(".tantivy-meta.lock")).unwrap_or("another process".to_string());
@@ -52,7 +54,7 @@ fn io_cause(error: &TantivyError) -> Option<&io::Error> {
     }
 }
 
-/// tantivy's errors may quote whole files; one line is enough.
+/// Shortens an error message to one line: tantivy's errors may quote whole files.
 fn short(error: &TantivyError) -> String {
     let text = error.to_string();
     let text = text.split(" Content:").next().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! How a transcript is named in the index: a hash of its path as the key, and the path itself in a form that JSON can keep.
+//! Identifies a transcript in the index: a hash of its path as the key, and the path itself in a form that JSON can
+//! store.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::transcript::discover::SourceKind;
 
-/// The key of a file in the index: a fingerprint of its path's bytes.
+/// The key of a file in the index: a hash of the bytes of its path.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct FileKey(u64);
 
@@ -18,7 +19,7 @@ impl FileKey {
         Self(xxh3_64(path.as_os_str().as_encoded_bytes()))
     }
 
-    /// Reads a key back from its text.
+    /// Parses a key from its term.
     pub(super) fn parse(text: &str) -> Option<Self> {
         u64::from_str_radix(text, 16).ok().map(Self)
     }
@@ -31,12 +32,13 @@ impl FileKey {
         self.0
     }
 
-    /// The key as a term.
+    /// Returns the key as a term: 16 hexadecimal digits.
     pub(super) fn text(self) -> Arc<str> {
         format!("{:016x}", self.0).into()
     }
 }
 
+/// Returns a path from its text, or from its bytes in hexadecimal if it is not UTF-8.
 pub(super) fn path_of(text: &str, bytes: Option<&str>) -> PathBuf {
     bytes.and_then(unhex).unwrap_or_else(|| PathBuf::from(text))
 }

@@ -1,5 +1,7 @@
-//! What an answer says of a file and its session at a glance. It is in a column, beside the checkpoint it is made from:
-//! to unpack checkpoints for it took an eighth of the time of a search.
+//! Summary of a file and its session, shown with each search result.
+//!
+//! It is derived from the checkpoint, but stored as a column of its own: decompressing checkpoints cost an eighth of
+//! each search.
 
 use std::cmp::Reverse;
 use std::path::PathBuf;
@@ -10,10 +12,10 @@ use crate::index::file_key::{FileKey, kind_of, path_of};
 use crate::redact::redact;
 use crate::transcript::discover::SourceKind;
 
-/// Longer texts are cut here, in bytes: a value of a column must stay below 64 KB, and of this much less is shown.
+/// Longest text in a summary, in bytes. A column value must stay below 64 KB, and far less than this is shown.
 const TEXT_CAP: usize = 1000;
 
-/// A file and its session at a glance.
+/// Summary of a file and its session.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct FileSummary {
@@ -21,22 +23,22 @@ pub struct FileSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) path_hex: Option<String>,
     pub(super) kind: u8,
-    /// Since when the file is no longer there, in milliseconds since 1970.
+    /// Time since which the file no longer exists, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone_since: Option<i64>,
-    /// The best name it has for its session, or the last prompt, which Claude Code shows in place of one.
+    /// The best session title in the file, or else the last prompt, which Claude Code shows instead of a title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What may stand in place of a name that no file gives: the first prompt, the first command.
+    /// Fallback if no file gives the session a title: the first prompt, the first command, or the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stand_in: Option<String>,
-    /// What a subagent was sent to do.
+    /// The task that a subagent was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The first folder named.
+    /// The first folder named in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// The last git branch named.
+    /// The last git branch named in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Earliest time.
@@ -45,12 +47,12 @@ pub struct FileSummary {
     /// Latest time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<i64>,
-    /// How many lines were read.
+    /// Number of lines read.
     pub(super) lines: u64,
 }
 
 impl FileSummary {
-    /// Where the file is, or was.
+    /// The path of the file, even if the file no longer exists.
     pub fn path(&self) -> PathBuf {
         path_of(&self.path, self.path_hex.as_deref())
     }
@@ -60,36 +62,39 @@ impl FileSummary {
         FileKey::of(&self.path())
     }
 
-    /// What the file holds.
+    /// The kind of content in the file.
     pub fn source_kind(&self) -> SourceKind {
         kind_of(self.kind)
     }
 
-    /// Whether it says nothing of its session: it is empty, its only line is half written, or it only has backups of files.
+    /// Reports whether the file says nothing about its session: it is empty, its only line is incomplete, or it only
+    /// has backups of files.
     pub fn is_silent(&self) -> bool {
         self.name.is_none() && self.stand_in.is_none() && self.first.is_none() && self.project.is_none()
     }
 
-    /// How far back it stands among the cards of a session: the first speaks for it. Its own transcript does, if there is
-    /// anything in it; of two, one that is there before one that is gone, then the one that goes on longer. Where there is
-    /// none, a file with a name before one with a prompt, and that before one with neither, then the earliest. Where they
-    /// are in the index has no say: that depends on the order in which they were read.
+    /// Sort key among the summaries of a session; the smallest one represents the session.
+    ///
+    /// The session's own transcript comes first, unless it says nothing. Of two, one that still exists comes first,
+    /// then the one that continues longer. Without such a transcript, a file with a title comes before one with only a
+    /// prompt, and that before one with neither; then the earliest comes first. The position in the index plays no
+    /// part: it depends on the order in which files were read.
     pub fn rank(&self) -> impl Ord + use<> {
         let is_main = self.source_kind() == SourceKind::Session && !self.is_silent();
         let is_gone = is_main && self.gone_since.is_some();
         let end = if is_main { (self.last, self.lines) } else { Default::default() };
         let is_blank = |text: &Option<String>| text.as_deref().is_none_or(|text| text.trim().is_empty());
-        let namelessness = u8::from(is_blank(&self.name)) + u8::from(is_blank(&self.name) && is_blank(&self.stand_in));
-        (!is_main, is_gone, Reverse(end), namelessness, self.first.unwrap_or(i64::MAX), self.path())
+        let missing_names = u8::from(is_blank(&self.name)) + u8::from(is_blank(&self.name) && is_blank(&self.stand_in));
+        (!is_main, is_gone, Reverse(end), missing_names, self.first.unwrap_or(i64::MAX), self.path())
     }
 }
 
-/// A text as a card has it. Secrets are masked before it is cut: half a secret looks like none.
+/// Shortens a text for a summary. Redacts before truncating: half a secret no longer matches any rule.
 pub(super) fn brief(text: &str) -> String {
     cut(&redact(text))
 }
 
-/// A name as a card has it.
+/// Truncates a name for a summary.
 pub(super) fn cut(text: &str) -> String {
     text[..text.floor_char_boundary(TEXT_CAP)].to_string()
 }
@@ -99,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_card_is_too_large_for_a_column() {
+    fn no_summary_is_too_large_for_a_column() {
         let worst = brief(&"\u{1}".repeat(10_000));
         let text = || Some(worst.clone());
         let summary = FileSummary {

@@ -1,7 +1,7 @@
-//! The folder of an index: its name, its lock, and how a new index takes the place of an old one.
+//! The folder of an index: its name, its locks, and how a rebuilt index replaces the old one.
 //!
-//! There is one index for each set of roots, in a folder whose name says for which roots and in which shape it was
-//! made; an index of another shape has another name, so programs of two versions never meet in one folder.
+//! Each set of roots has its own index. The name of the folder contains hashes of the roots and of the index format, so
+//! two versions of unspool with different formats never share a folder.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,44 +20,44 @@ use crate::index::schema::{self, FORMAT_VERSION};
 use crate::index::write::{RunSize, Writer};
 use crate::transcript::discover::Root;
 
-/// How often something is read again that others keep replacing.
-const DISTURBED: usize = 100;
-/// What is behind the name of an index while a new one is built to take its place,
+/// Maximum number of retries of a read that fails because other processes keep replacing the index.
+const MAX_RETRIES: usize = 100;
+/// Suffix of a new index that is still being built.
 const UNFINISHED: &str = ".new";
-/// of the old one between the two renames of a swap,
+/// Suffix of the old index between the two renames of a swap.
 const REPLACED: &str = ".old";
-/// and of one that was put aside.
+/// Suffix of a damaged index that is kept as a backup.
 const DAMAGED: &str = ".damaged";
 
-/// The place of the index for a set of roots.
+/// The location of the index for a set of roots.
 #[derive(Clone, Debug)]
 pub struct IndexFolder {
     data_dir: PathBuf,
     roots_key: String,
 }
 
-/// The right to change a [`IndexFolder`].
+/// An [`IndexFolder`] with its write lock held.
 #[derive(Debug)]
 pub struct LockedFolder<'s> {
-    store: &'s IndexFolder,
+    folder: &'s IndexFolder,
     _lock: WriteLock,
 }
 
-/// The right to be the one who watches the roots of a [`IndexFolder`].
+/// Held by the single process that watches the roots of an [`IndexFolder`].
 #[derive(Debug)]
 pub struct WatchLock {
     _lock: WriteLock,
 }
 
 impl IndexFolder {
-    /// Names the place; touches nothing.
+    /// Computes the location. Does not touch the disk.
     pub fn new(data_dir: &Path, roots: &[Root]) -> Self {
         let names: BTreeSet<&[u8]> = roots.iter().map(|root| root.path.as_os_str().as_encoded_bytes()).collect();
         let joined: Vec<u8> = names.into_iter().flat_map(|name| [name, b"\0"].concat()).collect();
         Self { data_dir: data_dir.to_path_buf(), roots_key: format!("{:08x}", xxh3_64(&joined) >> 32) }
     }
 
-    /// The folder of the index.
+    /// The path of the index folder.
     pub fn directory(&self) -> PathBuf {
         self.data_dir.join(format!("{}{}", self.prefix(), self.suffix()))
     }
@@ -70,23 +70,23 @@ impl IndexFolder {
         format!("-{}", self.roots_key)
     }
 
-    /// A file beside the index, for what front ends want to keep of it.
+    /// The path of a file next to the index, in which front ends keep data of their own.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.data_dir.join(format!(".unspool-{}.{name}", self.roots_key))
     }
 
-    /// Opens the index for reading; none if there is none yet. Writes nothing.
+    /// Opens the index for reading, or returns `None` if there is none yet. Writes nothing except the damage flag.
     pub fn read(&self) -> Result<Option<Reader>> {
         let path = self.directory();
         self.undisturbed(|| if is_index_folder(&path)? { Reader::open(&path).map(Some) } else { Ok(None) })
             .map_err(|error| damage_flag::met(&path, error))
     }
 
-    /// Reads something, and once more where it seemed damaged because another state of the index was put in its place
-    /// meanwhile: of that one, other files have to be read.
+    /// Runs `read`, and retries when it reports damage because another process replaced the index meanwhile: a new
+    /// commit consists of other files.
     pub fn undisturbed<T>(&self, read: impl Fn() -> Result<T>) -> Result<T> {
         let mut before = self.stamp();
-        for _ in 0..DISTURBED {
+        for _ in 0..MAX_RETRIES {
             match read() {
                 Err(error) if error.kind == ErrorKind::Damaged => {
                     let now = self.stamp();
@@ -101,17 +101,17 @@ impl IndexFolder {
         read()
     }
 
-    /// What tells one state of the index from another: no two commits name the same files.
+    /// Identifies the current commit: no two commits name the same files.
     pub fn stamp(&self) -> Option<Vec<u8>> {
         std::fs::read(self.directory().join("meta.json")).ok()
     }
 
-    /// Says who is writing the index just now, if anybody is.
+    /// Describes the process that is writing the index, if there is one.
     pub fn writer_at_work(&self) -> Option<String> {
         WriteLock::holder(&lock::lock_path(&self.data_dir, &self.roots_key))
     }
 
-    /// Takes the right to be the one who watches the roots. The kernel frees it with its holder.
+    /// Takes the lock for watching the roots. The kernel releases it when the process ends.
     pub fn watch_lock(&self) -> Result<WatchLock> {
         make_private_folder(&self.data_dir)?;
         match WriteLock::take(&self.beside("watch.lock"), Duration::ZERO) {
@@ -125,47 +125,49 @@ impl IndexFolder {
         }
     }
 
-    /// Says who is watching the roots just now, if anybody is.
+    /// Describes the process that is watching the roots, if there is one.
     pub fn watcher_at_work(&self) -> Option<String> {
         WriteLock::holder(&self.beside("watch.lock"))
     }
 
-    /// Takes the right to write, waiting a while for whoever has it.
+    /// Takes the write lock, waiting up to `wait` for another process to release it, and cleans up.
     pub fn lock(&self, wait: Duration) -> Result<LockedFolder<'_>> {
         make_private_folder(&self.data_dir)?;
         let lock = WriteLock::take(&lock::lock_path(&self.data_dir, &self.roots_key), wait)?;
-        let locked = LockedFolder { store: self, _lock: lock };
+        let locked = LockedFolder { folder: self, _lock: lock };
         locked.tidy();
         Ok(locked)
     }
 
-    /// Indexes of other shapes for the same roots.
-    fn older_shapes(&self) -> Vec<PathBuf> {
+    /// Indexes of other formats for the same roots.
+    fn other_formats(&self) -> Vec<PathBuf> {
         let is_plain = |path: &PathBuf| path.to_string_lossy().ends_with(&self.suffix());
-        self.relatives().into_iter().filter(is_plain).collect()
+        self.related_folders().into_iter().filter(is_plain).collect()
     }
 
-    /// Of those, the ones that this index was made from, as it was written since. A swap removes them, unless it is killed.
-    fn replaced_shapes(&self) -> Vec<PathBuf> {
+    /// Indexes of other formats that this index replaces, because it was written after them. A swap removes them,
+    /// unless it is killed.
+    fn replaced_formats(&self) -> Vec<PathBuf> {
         let written = |path: &Path| std::fs::metadata(path.join(META)).and_then(|meta| meta.modified()).ok();
         let Some(own) = written(&self.directory()) else { return Vec::new() };
-        let is_before = |path: &PathBuf| written(path).is_none_or(|theirs| theirs <= own);
-        self.older_shapes().into_iter().filter(is_before).collect()
+        let is_older = |path: &PathBuf| written(path).is_none_or(|theirs| theirs <= own);
+        self.other_formats().into_iter().filter(is_older).collect()
     }
 
-    /// Whether a rebuild that was killed has left something beside the index.
+    /// Reports whether a killed rebuild has left anything next to the index.
     pub fn has_unfinished(&self) -> bool {
-        [UNFINISHED, REPLACED].iter().any(|mark| self.renamed(mark).is_dir()) || !self.replaced_shapes().is_empty()
+        [UNFINISHED, REPLACED].iter().any(|suffix| self.with_suffix(suffix).is_dir())
+            || !self.replaced_formats().is_empty()
     }
 
-    fn renamed(&self, mark: &str) -> PathBuf {
+    fn with_suffix(&self, suffix: &str) -> PathBuf {
         let mut name = self.directory().into_os_string();
-        name.push(mark);
+        name.push(suffix);
         PathBuf::from(name)
     }
 
-    /// Other folders of indexes for the same roots: older shapes, and damaged ones put aside.
-    fn relatives(&self) -> Vec<PathBuf> {
+    /// Other index folders for the same roots: other formats, and damaged indexes that were kept.
+    fn related_folders(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs_err::read_dir(&self.data_dir) else { return Vec::new() };
         let own = self.directory();
         let mut found: Vec<PathBuf> = entries
@@ -185,21 +187,21 @@ impl IndexFolder {
 }
 
 impl LockedFolder<'_> {
-    /// The folder of the index.
+    /// The path of the index folder.
     pub fn directory(&self) -> PathBuf {
-        self.store.directory()
+        self.folder.directory()
     }
 
-    /// Opens the index for writing, making it if need be.
+    /// Opens the index for writing, creating it if needed.
     pub fn write(&self, size: RunSize) -> Result<Writer> {
-        let path = self.store.directory();
+        let path = self.folder.directory();
         make_private_folder(&path)?;
         Writer::open(&path, size).map_err(|error| damage_flag::met(&path, error))
     }
 
-    /// Opens a folder beside the index, to build a new one in.
+    /// Opens an empty folder next to the index, to build a new index in.
     pub fn write_beside(&self) -> Result<Writer> {
-        let path = self.beside();
+        let path = self.unfinished_path();
         if path.is_dir() {
             fs::remove_folder(&path).map_err(|error| Error::io("clear", &path, error))?;
         }
@@ -207,22 +209,23 @@ impl LockedFolder<'_> {
         Writer::open(&path, RunSize::Large)
     }
 
-    fn beside(&self) -> PathBuf {
-        self.store.renamed(UNFINISHED)
+    fn unfinished_path(&self) -> PathBuf {
+        self.folder.with_suffix(UNFINISHED)
     }
 
-    /// Puts the index built beside in the place of the old one. Until the rename the old one is used, after it the
-    /// new one; a reader that has the old one open keeps it.
+    /// Replaces the old index with the one built next to it. The old index is used until the rename, the new one after
+    /// it. A reader that has the old one open keeps it.
     pub fn swap_in(&self) -> Result<()> {
-        let (path, beside) = (self.store.directory(), self.beside());
+        let (path, unfinished) = (self.folder.directory(), self.unfinished_path());
         let failed = |error| Error::io("put the new index in place at", &path, error);
         if path.is_dir() {
-            fs::exchange(&beside, &path).map_err(failed)?;
+            fs::exchange(&unfinished, &path).map_err(failed)?;
         } else {
-            fs::rename(&beside, &path).map_err(failed)?;
+            fs::rename(&unfinished, &path).map_err(failed)?;
         }
-        fs::sync_folder(&self.store.data_dir).map_err(failed)?;
-        for old in [beside].into_iter().chain(self.store.older_shapes()) {
+        fs::sync_folder(&self.folder.data_dir).map_err(failed)?;
+        // After an exchange, the old index has the name of the unfinished one.
+        for old in [unfinished].into_iter().chain(self.folder.other_formats()) {
             if old.is_dir() {
                 fs::remove_folder(&old).map_err(|error| Error::io("remove", &old, error))?;
             }
@@ -230,18 +233,18 @@ impl LockedFolder<'_> {
         Ok(())
     }
 
-    /// Makes way for a new index in the place of a damaged one, keeping one generation of it.
+    /// Moves a damaged index aside, so that a new one can be built. Keeps only the latest damaged index.
     pub fn make_way(&self) -> Result<()> {
         self.discard_aside()?;
-        let aside = self.store.renamed(DAMAGED);
-        fs::rename(&self.store.directory(), &aside).map_err(|error| Error::io("put aside", &aside, error))
+        let aside = self.folder.with_suffix(DAMAGED);
+        fs::rename(&self.folder.directory(), &aside).map_err(|error| Error::io("put aside", &aside, error))
     }
 
-    /// Older indexes for the same roots that can still be read: what the sources no longer hold is taken from them.
-    /// Those that cannot are named, with what is lost with them.
+    /// Opens all readable indexes for the same roots, to recover what the transcripts no longer contain. Reports a
+    /// problem for each unreadable one, because its contents may be lost.
     pub fn predecessors(&self) -> (Vec<Reader>, Vec<Problem>) {
-        let own = self.store.directory();
-        let candidates = std::iter::once(own).chain(self.store.relatives());
+        let own = self.folder.directory();
+        let candidates = std::iter::once(own).chain(self.folder.related_folders());
         let mut readers = Vec::new();
         let mut problems = Vec::new();
         for path in candidates
@@ -258,47 +261,49 @@ impl LockedFolder<'_> {
         (readers, problems)
     }
 
-    /// Whether there is no index of this shape, but another to be taken over: of an older shape, or one put aside by a
-    /// rebuild that did not come to its end.
+    /// Reports whether there is no index of this format, but another one to copy from: of another format, or moved
+    /// aside by a rebuild that did not finish.
     pub fn has_only_relatives(&self) -> bool {
         let is_index = |path: &PathBuf| is_index_folder(path).unwrap_or(true);
-        !is_index(&self.store.directory()) && self.store.relatives().iter().any(is_index)
+        !is_index(&self.folder.directory()) && self.folder.related_folders().iter().any(is_index)
     }
 
-    /// Removes what was put aside: it holds text that the user wants gone.
+    /// Removes the damaged index that was kept: it contains text that the user wants gone.
     pub fn discard_aside(&self) -> Result<()> {
-        let aside = self.store.renamed(DAMAGED);
+        let aside = self.folder.with_suffix(DAMAGED);
         if !aside.is_dir() {
             return Ok(());
         }
         fs::remove_folder(&aside).map_err(|error| Error::io("remove", &aside, error))
     }
 
-    /// Puts everything as the last commit has it: finishes or undoes what a killed rebuild left half done, and removes
-    /// the files that a failed run has made. No writer is open.
+    /// Restores the state of the last commit: completes or undoes a rebuild that was killed, and removes the files of a
+    /// failed run. No writer may be open.
     pub fn tidy(&self) {
-        let path = self.store.directory();
-        let old = self.store.renamed(REPLACED);
+        let path = self.folder.directory();
+        let old = self.folder.with_suffix(REPLACED);
         if old.is_dir() {
-            // The swap without an atomic exchange was cut between its two renames.
+            // Without an atomic exchange, the swap was cut off between its two renames.
             let _ = if path.is_dir() { fs::remove_folder(&old) } else { fs::rename(&old, &path) };
         }
-        for left in [self.beside()].into_iter().filter(|path| path.is_dir()).chain(self.store.replaced_shapes()) {
-            let _ = fs::remove_folder(&left);
+        for leftover in
+            [self.unfinished_path()].into_iter().filter(|path| path.is_dir()).chain(self.folder.replaced_formats())
+        {
+            let _ = fs::remove_folder(&leftover);
         }
-        clear(&path);
+        remove_leftovers(&path);
     }
 }
 
-/// Removes everything that the last commit does not name. The caller holds the lock, and no writer is open. What cannot
-/// be removed now is left to the next run.
-fn clear(path: &Path) {
+/// Removes everything that the last commit does not name. The caller holds the lock, and no writer is open. Files that
+/// cannot be removed now are left for the next run.
+fn remove_leftovers(path: &Path) {
     let Ok(directory) = SafeDirectory::for_writing(path) else { return };
     // Without a commit we cannot know which files belong to the index.
     if !tantivy::Index::exists(&directory).unwrap_or(false) {
         return;
     }
-    // Nor can we for an index that is not ours.
+    // The same applies to an index that unspool did not create.
     let Ok(mut index) = open_checked(path, directory) else { return };
     cleanup::clear(path, &mut index);
 }

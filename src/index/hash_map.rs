@@ -1,14 +1,14 @@
-//! Maps and sets by 64-bit hashes, which need no second hash.
+//! Maps and sets of 64-bit hashes. They use the hash as it is, instead of hashing it again.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map by 64-bit hashes.
+/// A map keyed by 64-bit hashes.
 pub(crate) type HashMap64<T> = HashMap<u64, T, BuildHasherDefault<IdentityHasher>>;
 /// A set of 64-bit hashes.
 pub(crate) type HashSet64 = HashSet<u64, BuildHasherDefault<IdentityHasher>>;
 
-/// Uses a 64-bit hash as it is.
+/// A hasher that returns its 64-bit input unchanged.
 #[derive(Default)]
 pub(crate) struct IdentityHasher(u64);
 

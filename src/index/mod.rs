@@ -1,7 +1,7 @@
-//! The index: the only folder that names tantivy.
+//! The full-text index. Only this folder uses tantivy.
 //!
-//! From the bottom to the top: the files of an index ([`disk`]), the fields ([`schema`]), what is stored ([`store`]),
-//! reading, ranking, writing, and the folder in which it all happens. Each names only what is above it in this list:
+//! From the bottom up: files on disk ([`disk`]), the fields ([`schema`]), stored documents ([`store`]), reading,
+//! ranking, writing, and the index folder as a whole. A module may only use modules above it in this list:
 
 mod hash_map;
 mod disk;

@@ -1,4 +1,4 @@
-//! Opens a tantivy index, and makes sure that it is one of ours.
+//! Opens or creates a tantivy index, and checks that unspool made it.
 
 use std::path::Path;
 
@@ -14,21 +14,22 @@ use crate::index::errors::{damage, damaged, tantivy_error};
 use crate::index::schema::{self, FORMAT_VERSION};
 use crate::index::tokenizer::{WORDS, WordTokenizer};
 
-/// The compression of stored text.
+/// Compression level of stored text.
 const ZSTD_LEVEL: i32 = 3;
-/// Bytes of stored text that are compressed together. A hit costs the decompression of one block: 160 KB blocks would make
-/// the index 4 % smaller and a search 15 % slower.
+/// Bytes of stored text that are compressed together. Each hit decompresses one block: blocks of 160 KB would make the
+/// index 4 % smaller and searches 15 % slower.
 const STORE_BLOCK: usize = 64 << 10;
-/// What each commit says of itself.
+
+/// Metadata that each commit carries.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(in crate::index) struct Header {
     pub(in crate::index) format: u32,
     pub(in crate::index) schema: String,
     pub(in crate::index) parser: u32,
     pub(in crate::index) program: String,
-    /// Whether the run that made it ended well.
+    /// Set if the run that made the commit finished.
     pub(in crate::index) clean: bool,
-    /// Whether something was taken out that is still in the files, and must not be.
+    /// Set if deleted text is still in the files and must be erased.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(in crate::index) erasing: bool,
 }
@@ -46,7 +47,7 @@ impl Header {
     }
 }
 
-/// Opens the index in a folder, or makes an empty one.
+/// Opens the index in a folder, or creates an empty one.
 pub(in crate::index) fn create_or_open(path: &Path, directory: SafeDirectory) -> Result<tantivy::Index> {
     let exists = tantivy::Index::exists(&directory).map_err(|error| damage(path, &error.into()))?;
     if exists {
@@ -59,7 +60,7 @@ pub(in crate::index) fn create_or_open(path: &Path, directory: SafeDirectory) ->
     let settings = IndexSettings {
         docstore_compression: Compressor::Zstd(ZstdCompressor { compression_level: Some(ZSTD_LEVEL) }),
         docstore_blocksize: STORE_BLOCK,
-        // A thread for each segment costs more in switches and memory than it saves: all cores are busy already.
+        // A thread per segment costs more in context switches and memory than it saves: all cores are busy already.
         docstore_compress_dedicated_thread: false,
         ..IndexSettings::default()
     };
@@ -68,14 +69,14 @@ pub(in crate::index) fn create_or_open(path: &Path, directory: SafeDirectory) ->
     Ok(index)
 }
 
-/// Opens an index and makes sure that it is one of ours, of this shape.
+/// Opens an index, and checks that unspool made it and that it has the current format.
 pub(in crate::index) fn open_checked(path: &Path, directory: SafeDirectory) -> Result<tantivy::Index> {
     let foreign = || {
         let what = format!("{} holds an index that unspool did not make", path.display());
         Error::new(ErrorKind::Unusable, what).hint("move it away, or name another folder with --index-dir")
     };
-    let unopened = |error| if is_foreign(path) { foreign() } else { damage(path, &error) };
-    let mut index = tantivy::Index::open(directory).map_err(unopened)?;
+    let open_error = |error| if is_foreign(path) { foreign() } else { damage(path, &error) };
+    let mut index = tantivy::Index::open(directory).map_err(open_error)?;
     let metas = index.load_metas().map_err(|error| damage(path, &error))?;
     let header: Option<Header> = metas.payload.as_deref().and_then(|payload| serde_json::from_str(payload).ok());
     let unusable = |what: String, hint: &str| Err(Error::new(ErrorKind::Unusable, what).hint(hint));
@@ -84,10 +85,10 @@ pub(in crate::index) fn open_checked(path: &Path, directory: SafeDirectory) -> R
             let what = format!("the index in {} was made by a newer unspool ({})", path.display(), header.program);
             return unusable(what, "upgrade unspool, or name another folder with --index-dir");
         }
-        // Made, but killed before the first commit.
+        // Created, but killed before the first commit.
         None if metas.segments.is_empty() && index.schema() == schema::schema().0 => {}
         Some(_) if index.schema() == schema::schema().0 => {}
-        // Our folder by its name and our word or our fields in it, but not both.
+        // The folder has our name. It also has either our header or our fields, but not both.
         Some(_) => return Err(damaged(path, "its list of fields is wrong")),
         None if index.schema() == schema::schema().0 => return Err(damaged(path, "its header cannot be read")),
         None => return Err(foreign()),
@@ -96,17 +97,18 @@ pub(in crate::index) fn open_checked(path: &Path, directory: SafeDirectory) -> R
     Ok(index)
 }
 
-/// Whether an index that cannot be opened, because it is packed in another way say, was made by another program: what
-/// names its files can be read, and has neither our word nor our fields in it.
+/// Reports whether an index that cannot be opened was made by another program, for example with another compression.
+/// Its `meta.json` can be read, but contains neither our header nor our fields.
 fn is_foreign(path: &Path) -> bool {
     let text = std::fs::read(path.join(META)).unwrap_or_default();
     let Ok(meta) = serde_json::from_slice::<serde_json::Value>(&text) else { return false };
-    let has_word = meta["payload"].as_str().is_some_and(|payload| serde_json::from_str::<Header>(payload).is_ok());
+    let has_header = meta["payload"].as_str().is_some_and(|payload| serde_json::from_str::<Header>(payload).is_ok());
     let is_ours = |field: &serde_json::Value| field["name"] == "checkpoint";
-    let has_fields = |fields: &Vec<serde_json::Value>| !fields.is_empty() && !fields.iter().any(is_ours);
-    !has_word && meta["segments"].is_array() && meta["schema"].as_array().is_some_and(has_fields)
+    let has_foreign_fields = |fields: &Vec<serde_json::Value>| !fields.is_empty() && !fields.iter().any(is_ours);
+    !has_header && meta["segments"].is_array() && meta["schema"].as_array().is_some_and(has_foreign_fields)
 }
 
+/// Registers our tokenizer.
 pub(in crate::index) fn register(index: &mut tantivy::Index) {
     index.tokenizers().register(WORDS, WordTokenizer::default());
 }

@@ -1,7 +1,7 @@
-//! The fields of the index, and how a [`Document`] becomes an entry in it and comes back.
+//! The fields of the index, the index format version, and the terms and numbers derived from a [`Document`].
 //!
-//! Every document keeps its text and all else that is known of it, so an index of another shape can be filled from
-//! an old one when the transcript itself is long gone.
+//! Each entry also stores the whole document, so an index of another format can be filled from an old one, even if the
+//! transcript no longer exists.
 
 use std::sync::LazyLock;
 
@@ -15,61 +15,62 @@ use crate::index::file_key::FileKey;
 use crate::index::tokenizer::WORDS;
 use crate::tokenize::ANALYSIS_VERSION;
 
-/// The number of the index format; an older program refuses a newer index.
+/// Version of the index format. An older program refuses to use a newer index.
 ///
 /// 1. First format.
 pub(super) const FORMAT_VERSION: u32 = 1;
 
-/// The kind under which checkpoints are kept; no document has it.
+/// The kind of checkpoints. No document has this kind.
 pub(super) const CHECKPOINT_KIND: &str = "file";
-/// The flag of the checkpoint of a session's own transcript, if there is anything in it.
+/// Flag of a session's own transcript, set on its checkpoint, unless the transcript says nothing.
 pub(super) const MAIN_FILE: &str = "main";
-/// The flag of what reports a failure.
+/// Flag of documents that report a failure.
 pub(super) const ERROR: &str = "error";
-/// The flag of what a subagent said or was told.
+/// Flag of documents written by or for a subagent.
 pub(super) const AGENT: &str = "agent";
-/// The flag of what a parent saw of a subagent.
+/// Flag of a subagent's message that was read from the transcript of a parent.
 pub(super) const SEEN: &str = "seen";
-/// The flag of the checkpoint of a file with messages that no document tells of.
+/// Flag of a file with API messages that produced no document, set on its checkpoint.
 pub(super) const WORDLESS: &str = "wordless";
-/// The columns of tokens: those of [`Document::usage`], then how much of the cache is kept for an hour.
+/// The token columns: those of [`Document::usage`], then the tokens cached for an hour.
 pub(super) const TOKENS: [&str; 5] = ["input", "cache_write", "cache_read", "output", "cache_hour"];
 
-/// The fields, by name.
+/// The fields of the index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields {
     /// The file a document was read from.
     pub(super) source: Field,
     /// The file a checkpoint is about.
     pub(super) checkpoint: Field,
-    /// The beginning of the line's own id.
+    /// The first bytes of the line's id.
     pub(super) uuid: Field,
-    /// Documents of equal value are one hit: parts of a message, copies of a line.
+    /// Documents with the same value are one hit: parts of a message, copies of a line.
     pub(super) group: Field,
-    /// Fingerprint of words that may stand more than once in a session.
+    /// Hash of a text that may occur more than once in a session.
     pub(super) text_hash: Field,
-    /// Of a title: the message that tells whose it is.
+    /// For a title: the message that identifies its session.
     pub(super) leaf: Field,
-    /// Role, kind, what it does to files, whether it is an echo, fails or goes on with another, packed; see [`class_of`].
+    /// Role, kind, effect on files, and flags of a document, packed; see [`class_of`].
     pub(super) class: Field,
-    /// Fingerprint of the API message, where the document tells what that cost.
+    /// Hash of the API message, if the document has its token counts.
     pub(super) message: Field,
     /// Tokens of that message.
     pub(super) tokens: [Field; TOKENS.len()],
-    /// Fingerprint of the file that a tool call changes.
+    /// Hash of the path of the file that a tool call changes.
     pub(super) edited: Field,
     /// Milliseconds since 1970.
     pub(super) time: Field,
-    /// The line in its file, to put the documents of a file in order.
+    /// The line number in the file, to sort the documents of a file.
     pub(super) line: Field,
-    /// Of a checkpoint: fingerprint of the file's state.
+    /// For a checkpoint: hash of the file's state.
     pub(super) stat: Field,
-    /// Of a checkpoint: its [`crate::index::FileSummary`], as JSON.
+    /// For a checkpoint: its [`crate::index::FileSummary`], as JSON.
     pub(super) summary: Field,
     pub(super) session: Field,
-    /// Fingerprint of the session, to group by.
+    /// Hash of the session, to group by.
     pub(super) session_key: Field,
     pub(super) agent: Field,
+    /// The subagent whose message a parent's transcript contains; see [`seen_term`].
     pub(super) via: Field,
     pub(super) role: Field,
     pub(super) kind: Field,
@@ -78,22 +79,22 @@ pub(super) struct Fields {
     pub(super) branch: Field,
     pub(super) project: Field,
     pub(super) cwd: Field,
-    /// `error` and the like.
+    /// Flags such as [`ERROR`] and [`AGENT`].
     pub(super) flag: Field,
-    /// Paths by every suffix, folded: whole, by name, and by folder through a prefix.
+    /// Every suffix of each path, in lower case. Finds a whole path, a file name, or the files of a folder by prefix.
     pub(super) file: Field,
-    /// Paths by their words.
+    /// Paths, split into words.
     pub(super) path: Field,
-    /// The words.
+    /// The text, split into words.
     pub(super) body: Field,
-    /// All that is known of the entry; see [`crate::index::store::sealed`].
+    /// The whole document or checkpoint; see [`crate::index::store::sealed`].
     pub(super) stored: Field,
 }
 
-/// The schema.
+/// Returns the schema and its fields.
 pub(super) fn schema() -> (Schema, Fields) {
-    static MADE: LazyLock<(Schema, Fields)> = LazyLock::new(make_schema);
-    MADE.clone()
+    static SCHEMA: LazyLock<(Schema, Fields)> = LazyLock::new(make_schema);
+    SCHEMA.clone()
 }
 
 fn make_schema() -> (Schema, Fields) {
@@ -139,7 +140,7 @@ fn words_field(builder: &mut SchemaBuilder, name: &str) -> Field {
     builder.add_text_field(name, TextOptions::default().set_indexing_options(indexing))
 }
 
-/// A field that is matched whole and never ranked by.
+/// Adds a field that is matched as a whole and never affects the score.
 fn name_field(builder: &mut SchemaBuilder, name: &str) -> Field {
     builder.add_text_field(name, name_options())
 }
@@ -152,62 +153,63 @@ fn name_options() -> TextOptions {
     TextOptions::default().set_indexing_options(indexing)
 }
 
-/// Fingerprint of all that decides whether an index directory can be used by this program.
+/// Hash of everything that decides whether this program can use an index folder.
 pub(super) fn fingerprint() -> u64 {
-    static MADE: LazyLock<u64> = LazyLock::new(|| {
+    static FINGERPRINT: LazyLock<u64> = LazyLock::new(|| {
         let text = serde_json::to_string(&schema().0).unwrap_or_default();
         xxh3_64_with_seed(text.as_bytes(), u64::from(ANALYSIS_VERSION))
     });
-    *MADE
+    *FINGERPRINT
 }
 
-/// The flag of the checkpoint of a file with messages of a subagent that is not its own.
+/// Flag of a file that contains messages of a subagent whose transcript it is not, set on its checkpoint.
 pub(super) fn saw(agent: &str) -> String {
     format!("saw {agent}")
 }
 
-/// Returns the term of what a session saw of a message of a subagent.
+/// Returns the term that finds a subagent's message in the transcript of its parent session.
 pub(super) fn seen_term(session: &str, agent: &str, uuid: &str) -> String {
     capped(&format!("{session} {agent} {uuid}"))
 }
 
-/// The term under which the name a file gives its session is found.
+/// Returns the term that finds the session title of a file.
 pub(super) fn title_term(key: FileKey) -> String {
     format!("{}t", key.text())
 }
 
-/// Packs what ranking and counting need of each document into one small number.
+/// Packs everything that ranking and counting need to know about a document into one small number.
 pub(super) fn class_of(document: &Document) -> u64 {
-    let place = |found: Option<usize>| found.unwrap_or(0) as u64;
-    let role = place(Role::ALL.iter().position(|(one, _)| *one == document.role));
-    let kind = place(Kind::ALL.iter().position(|(one, _)| *one == document.kind));
+    let index = |found: Option<usize>| found.unwrap_or(0) as u64;
+    let role = index(Role::ALL.iter().position(|(role, _)| *role == document.role));
+    let kind = index(Kind::ALL.iter().position(|(kind, _)| *kind == document.kind));
     let flags = [
-        (document.is_duplicate, ECHO),
+        (document.is_duplicate, DUPLICATE),
         (document.error, FAILED),
         (document.continued, CONTINUED),
-        (document.text_hash.is_some(), TWIN),
+        (document.text_hash.is_some(), HAS_TEXT_HASH),
     ];
     let class = action_bits(document) | (role << 5) | kind;
     flags.into_iter().filter(|(is_set, _)| *is_set).fold(class, |class, (_, flag)| class | flag)
 }
 
-const ECHO: u64 = 1 << 8;
-/// The flag of a document that reports a failure, in its class.
+/// Bit in a class: another document with the same text hash is shown instead.
+const DUPLICATE: u64 = 1 << 8;
+/// Bit in a class: the document reports a failure.
 pub(super) const FAILED: u64 = 1 << 11;
-/// The flag of a document that goes on with the text of the one before, in its class.
+/// Bit in a class: the document continues the text of the one before it.
 pub(super) const CONTINUED: u64 = 1 << 12;
 
-/// Unpacks role, kind and echo.
+/// Unpacks the role, the kind, and whether the document is a duplicate.
 pub(super) fn from_class(class: u64) -> (Role, Kind, bool) {
     let role = Role::ALL.get(((class >> 5) & 7) as usize).map_or(Role::Meta, |(role, _)| *role);
     let kind = Kind::ALL.get((class & 31) as usize).map_or(Kind::Unknown, |(kind, _)| *kind);
-    (role, kind, class & ECHO != 0)
+    (role, kind, class & DUPLICATE != 0)
 }
 
-/// What a call does to the files it names.
+/// Effect of a tool call on the files it names.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Action {
-    /// Nothing, or nothing known.
+    /// No effect, or none known.
     None,
     /// Reads them.
     Read,
@@ -215,7 +217,7 @@ pub(super) enum Action {
     Change,
 }
 
-/// Unpacks what a call does.
+/// Unpacks the effect of a tool call.
 pub(super) fn action_of(class: u64) -> Action {
     match (class >> 9) & 3 {
         1 => Action::Read,
@@ -224,12 +226,13 @@ pub(super) fn action_of(class: u64) -> Action {
     }
 }
 
-/// Whether the words may stand more than once in the session.
+/// Reports whether the document has a text hash, because its text may occur more than once in the session.
 pub(super) fn has_text_hash(class: u64) -> bool {
-    class & TWIN != 0
+    class & HAS_TEXT_HASH != 0
 }
 
-const TWIN: u64 = 1 << 13;
+/// Bit in a class: the document has a text hash.
+const HAS_TEXT_HASH: u64 = 1 << 13;
 
 fn action_bits(document: &Document) -> u64 {
     let action: u64 = match document.tool.as_deref() {
@@ -240,16 +243,16 @@ fn action_bits(document: &Document) -> u64 {
     action << 9
 }
 
-/// The number under which documents of a session are gathered.
-/// (44 bits: enough that no two sessions of one user share it, and a third less on disk.)
+/// Returns the number by which documents of a session are grouped. 44 bits are enough that no two sessions of a user
+/// collide, and take a third less space on disk.
 pub(super) fn session_key(session: &str) -> u64 {
     xxh3_64(session.as_bytes()) >> 20
 }
 
-/// The longest name that is indexed, in bytes.
+/// Longest name that is indexed, in bytes.
 const TERM_BYTES: usize = 2000;
 
-/// Terms have a limit in tantivy; nothing legitimate comes near it.
+/// Truncates a term. tantivy limits their length; no legitimate term comes near the limit.
 pub(super) fn capped(text: &str) -> String {
     text[..text.floor_char_boundary(TERM_BYTES)].to_string()
 }
@@ -259,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_come_back() {
+    fn role_kind_and_duplicate_survive_packing() {
         for (role, _) in Role::ALL {
             for (kind, _) in Kind::ALL {
                 let document = Document { role, kind, is_duplicate: true, error: true, ..Document::default() };

@@ -1,4 +1,4 @@
-//! Shows our analysis to tantivy as one of its tokenizers.
+//! Makes our text analysis available to tantivy as a tokenizer.
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
@@ -7,15 +7,15 @@ use crate::tokenize::{Scratch, Term, analyze_with};
 /// The name of the tokenizer in the schema.
 pub(super) const WORDS: &str = "unspool_words";
 
-/// The tokenizer of all text fields.
+/// The tokenizer of all full-text fields.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WordTokenizer {
     scratch: Scratch,
     token: Token,
 }
 
-/// The terms of one text. Indexing takes them in one pass through [`TokenStream::process`]; a caller that asks for them
-/// one by one gets them from a list.
+/// The terms of one text. Indexing consumes them in one pass with [`TokenStream::process`]. Callers that advance one
+/// term at a time get them from a list.
 pub(super) struct WordStream<'a> {
     text: &'a str,
     tokenizer: &'a mut WordTokenizer,

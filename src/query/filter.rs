@@ -1,4 +1,4 @@
-//! What narrows a search down: `role:human`, `--since 2d`. The same words as flags and inside a query. Pure.
+//! Search filters such as `role:human` or `--since 2d`. The same fields work as flags and inside a query. Pure.
 
 use std::ops::Range;
 
@@ -8,24 +8,26 @@ use crate::dates::{self, Edge};
 use crate::document::{Kind, Role, normal_path};
 use crate::error::{Error, ErrorKind, Result};
 
-/// What a search may find. Conditions of one field are alternatives; different fields must all hold.
+/// The filter of a search. Conditions on the same field are alternatives. Conditions on different fields must all
+/// match.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
-    /// Also what Claude Code itself put in.
+    /// Set to also find text inserted by Claude Code itself.
     pub meta: bool,
-    /// A session to be left out.
+    /// A session to leave out.
     pub without_session: Option<String>,
-    /// What must hold, or with `negated` must not.
+    /// Conditions that a hit must match, or must not if `negated`.
     pub conditions: Vec<Condition>,
 }
 
 impl Filter {
-    /// Whether it narrows nothing down.
+    /// Reports whether there are no conditions.
     pub fn is_empty(&self) -> bool {
         self.conditions.is_empty()
     }
 
-    /// Whether what Claude Code itself put in may be found: asked for, or implied by what is asked for.
+    /// Reports whether text inserted by Claude Code itself may be found, either because it was asked for or because a
+    /// condition implies it.
     pub fn finds_meta(&self) -> bool {
         let implied = |condition: &Condition| {
             !condition.negated && matches!(condition.test, Test::Role(Role::Meta) | Test::Kind(_))
@@ -34,54 +36,54 @@ impl Filter {
     }
 }
 
-/// One condition.
+/// One condition of a filter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// What is looked at.
+    /// The field and the value to compare.
     pub test: Test,
-    /// Whether it must not hold.
+    /// Set if a hit must not match.
     pub negated: bool,
-    /// Where it stands in the query, if it does.
+    /// Its byte range in the query, if it is part of one.
     pub span: Option<Range<usize>>,
 }
 
-/// What a condition looks at. Names are as typed; which of the known ones are meant is found out by the index.
+/// The field and value of a condition. Names are stored as typed; the index resolves them to known names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Test {
-    /// Who speaks.
+    /// The author.
     Role(Role),
-    /// What it is.
+    /// The kind of document.
     Kind(Kind),
     /// A tool.
     Tool(String),
-    /// A file by path, tail of a path, folder (`src/`) or glob.
+    /// A file by path, end of a path, folder (`src/`) or glob.
     File(String),
     /// A project by name or path.
     Project(String),
-    /// A folder, and all below it.
+    /// A working directory, including everything below it.
     Cwd(String),
-    /// One of several folders, and all below, as project or as folder.
+    /// One of several folders, including everything below, as project or as working directory.
     Here(Vec<String>),
-    /// A session by id or the beginning of one.
+    /// A session by id or the beginning of its id.
     Session(String),
     /// A git branch.
     Branch(String),
     /// A model.
     Model(String),
-    /// Not before, in milliseconds since 1970.
+    /// Not before this time, in milliseconds since 1970.
     Since(i64),
-    /// Not after.
+    /// Not after this time, in milliseconds since 1970.
     Until(i64),
-    /// What reports a failure.
+    /// Reports a failure.
     Error,
-    /// What a subagent said or was told.
+    /// Written by or sent to a subagent.
     Agent,
 }
 
-/// What a condition may depend on besides its words.
+/// The environment that a condition may depend on.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
-    /// The time, and the zone dates are meant in.
+    /// The current time, and the time zone of dates.
     pub now: Zoned,
     /// The current folder.
     pub folder: Option<String>,
@@ -100,7 +102,7 @@ pub const FIELDS: [&str; 12] =
     ["role", "kind", "tool", "file", "project", "cwd", "session", "branch", "model", "since", "until", "is"];
 
 impl Condition {
-    /// Reads the value of a field.
+    /// Parses the value of a field.
     pub fn parse(field: &str, value: &str, around: &Surroundings) -> Result<Self> {
         let text = value.trim();
         if text.is_empty() {
@@ -119,13 +121,13 @@ impl Condition {
             "model" => Test::Model(name()),
             "since" | "after" => Test::Since(dates::parse(text, &around.now, Edge::Since)?),
             "until" | "before" => Test::Until(dates::parse(text, &around.now, Edge::Until)?),
-            "is" => is(text)?,
+            "is" => parse_is(text)?,
             _ => return Err(Error::new(ErrorKind::Usage, format!("there is no field {field}"))),
         };
         Ok(Self { test, negated: false, span: None })
     }
 
-    /// Conditions of equal rank are alternatives to one another.
+    /// The name of the field. Conditions with the same field are alternatives.
     pub fn field(&self) -> &'static str {
         match self.test {
             Test::Role(_) => "role",
@@ -152,7 +154,8 @@ impl From<Test> for Condition {
     }
 }
 
-fn is(text: &str) -> Result<Test> {
+/// Parses the value of `is:`.
+fn parse_is(text: &str) -> Result<Test> {
     match text.to_lowercase().as_str() {
         "error" | "errors" | "failed" => Ok(Test::Error),
         "agent" | "agents" | "subagent" => Ok(Test::Agent),
@@ -160,7 +163,7 @@ fn is(text: &str) -> Result<Test> {
     }
 }
 
-/// Picks by name, or by the beginning of one.
+/// Returns the value with this name, synonym, or unambiguous beginning of a name.
 fn pick<T: Copy>(field: &str, text: &str, all: &[(T, &str)]) -> Result<T> {
     let wanted = text.to_lowercase();
     let synonym = match (field, wanted.as_str()) {
@@ -175,10 +178,10 @@ fn pick<T: Copy>(field: &str, text: &str, all: &[(T, &str)]) -> Result<T> {
         _ => wanted.as_str(),
     };
     let exact = all.iter().find(|(_, name)| *name == synonym);
-    let mut begins = all.iter().filter(|(_, name)| name.starts_with(synonym));
-    let only = (begins.next(), begins.next());
-    match (exact, only) {
-        (Some((one, _)), _) | (None, (Some((one, _)), None)) => Ok(*one),
+    let mut by_prefix = all.iter().filter(|(_, name)| name.starts_with(synonym));
+    let first_two = (by_prefix.next(), by_prefix.next());
+    match (exact, first_two) {
+        (Some((value, _)), _) | (None, (Some((value, _)), None)) => Ok(*value),
         _ => {
             let names: Vec<&str> = all.iter().map(|(_, name)| *name).collect();
             Err(Error::new(ErrorKind::Usage, format!("there is no {field} {text:?}"))
@@ -187,18 +190,18 @@ fn pick<T: Copy>(field: &str, text: &str, all: &[(T, &str)]) -> Result<T> {
     }
 }
 
-/// Reads a path as people type it: `~/x`, `./x`, `..`, `.`, with either slash. A bare name stays one, and a slash at
-/// the end of a folder too.
+/// Parses a path as people type it: `~/x`, `./x`, `..`, `.`, with either slash. A bare name stays a bare name. A slash
+/// at the end stays unless `is_name` is set.
 fn path(text: &str, around: &Surroundings, is_name: bool) -> String {
-    let spelled = text.replace('\\', "/");
-    let relative = [".", ".."].iter().any(|dots| spelled == *dots || spelled.starts_with(&format!("{dots}/")));
-    let whole = match (spelled.strip_prefix("~/"), &around.home, &around.folder) {
+    let slashed = text.replace('\\', "/");
+    let relative = [".", ".."].iter().any(|dots| slashed == *dots || slashed.starts_with(&format!("{dots}/")));
+    let normal = match (slashed.strip_prefix("~/"), &around.home, &around.folder) {
         (Some(rest), Some(home), _) => normal_path(rest, Some(home)),
-        (None, _, Some(folder)) if relative => normal_path(&spelled, Some(folder)),
-        _ => normal_path(&spelled, None),
+        (None, _, Some(folder)) if relative => normal_path(&slashed, Some(folder)),
+        _ => normal_path(&slashed, None),
     };
-    let is_folder = spelled.ends_with('/') && !is_name;
-    if is_folder { format!("{whole}/") } else { whole }
+    let is_folder = slashed.ends_with('/') && !is_name;
+    if is_folder { format!("{normal}/") } else { normal }
 }
 
 #[cfg(test)]
@@ -218,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_as_people_type_them() {
+    fn values_are_parsed_as_people_type_them() {
         for (field, value, shown) in [
             ("role", "human", "Role(Human)"),
             ("role", "User", "Role(Human)"),

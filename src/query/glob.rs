@@ -1,41 +1,41 @@
-//! Patterns for paths and names, as shells have them: `*` and `?` stay within a component, `**` does not, `[abc]`,
-//! `[!abc]` and `{a,b}` are alternatives. Pure.
+//! Shell-style glob patterns for paths and names: `*` and `?` match within a path component, `**` across components,
+//! and `[abc]`, `[!abc]` and `{a,b}` are alternatives. Pure.
 //!
-//! globset reads the patterns. They are matched as regular expressions over characters, which the terms of the index can
-//! be compared with too. Any text is a valid pattern: brackets that do not close are taken literally, and a name with
-//! brackets in it can be typed as it is (`app/[slug]/page.tsx`).
+//! globset parses the patterns. They are matched as regular expressions over characters, because the terms of the index
+//! are matched with the same expressions. Any text is a valid pattern: unclosed brackets are literal, and a name that
+//! contains brackets can be typed as it is (`app/[slug]/page.tsx`).
 
 use globset::GlobBuilder;
 use regex::Regex;
 
-/// The longest text that is read as a pattern; as long as a path can be.
+/// Maximum length of a pattern, in bytes; as long as a path can be. Longer texts are literal.
 const LONGEST: usize = 4096;
 
-/// A pattern.
+/// A compiled glob pattern.
 #[derive(Clone, Debug)]
 pub struct Glob {
     expression: String,
-    /// None if the pattern is too involved; it then matches nothing.
+    /// `None` if the pattern is too complex. It then matches nothing.
     regex: Option<Regex>,
 }
 
-/// Returns whether a text is meant as a pattern.
+/// Reports whether a text contains any glob characters.
 pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '[', '{'])
 }
 
-/// Returns a pattern as a regular expression that is meant to match from end to end.
+/// Translates a pattern into a regular expression. The expression must match the entire text.
 pub fn expression(pattern: &str) -> String {
     translated(pattern, true)
 }
 
 impl Glob {
-    /// Reads a pattern.
+    /// Compiles a pattern.
     pub fn new(pattern: &str) -> Self {
         Self::compiled(translated(pattern, true))
     }
 
-    /// Reads a pattern in which `*` and `?` match slashes too.
+    /// Compiles a pattern in which `*` and `?` also match slashes.
     pub fn crossing(pattern: &str) -> Self {
         Self::compiled(translated(pattern, false))
     }
@@ -45,49 +45,50 @@ impl Glob {
         Self { expression, regex }
     }
 
-    /// Returns the pattern as [`expression`] does.
+    /// Returns the pattern as a regular expression; see [`expression`].
     pub fn expression(&self) -> &str {
         &self.expression
     }
 
-    /// Returns whether a text fits the pattern.
+    /// Reports whether the entire text matches the pattern.
     pub fn matches(&self, text: &str) -> bool {
         self.regex.as_ref().is_some_and(|regex| regex.is_match(text))
     }
 
-    /// Returns whether a path, or what follows one of its slashes, fits the pattern.
+    /// Reports whether a path, or the part after one of its slashes, matches the pattern.
     pub fn matches_tail(&self, path: &str) -> bool {
         let mut starts = std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1));
         starts.any(|at| self.matches(&path[at..]))
     }
 }
 
-fn translated(pattern: &str, stays_within: bool) -> String {
+/// Translates a pattern into a regular expression. `literal_slash` keeps `*` and `?` from matching slashes.
+fn translated(pattern: &str, literal_slash: bool) -> String {
     let literal = regex_syntax::escape(pattern);
     if pattern.len() > LONGEST {
         return literal;
     }
-    // What globset refuses has brackets that do not pair up, or a range from z to a.
-    let candidates = [pattern.to_string(), literally(pattern, "{}"), literally(pattern, "{}[]")];
-    let read = candidates.iter().find_map(|pattern| {
+    // globset refuses patterns with unbalanced brackets or with a reversed range such as `[z-a]`.
+    let candidates = [pattern.to_string(), with_escaped(pattern, "{}"), with_escaped(pattern, "{}[]")];
+    let parsed = candidates.iter().find_map(|pattern| {
         let mut glob = GlobBuilder::new(pattern);
-        glob.literal_separator(stays_within).backslash_escape(false).empty_alternates(true).allow_unclosed_class(true);
+        glob.literal_separator(literal_slash).backslash_escape(false).empty_alternates(true).allow_unclosed_class(true);
         glob.build().ok()
     });
-    let Some(read) = read else { return literal };
-    let expression = over_characters(read.regex());
-    // globset takes `**` for two stars unless it is a component of its own.
+    let Some(parsed) = parsed else { return literal };
+    let expression = over_characters(parsed.regex());
+    // globset treats `**` as two single stars unless it is an entire component.
     let expression = expression.replace("[^/]*[^/]*", ".*");
     if pattern.contains(['[', '{']) { format!("(?s:{expression}|{literal})") } else { format!("(?s:{expression})") }
 }
 
-/// Puts each of these characters into a class of its own, in which it has no other meaning.
-fn literally(pattern: &str, special: &str) -> String {
+/// Escapes each of the special characters by putting it into brackets.
+fn with_escaped(pattern: &str, special: &str) -> String {
     pattern.chars().map(|c| if special.contains(c) { format!("[{c}]") } else { c.to_string() }).collect()
 }
 
-/// Turns globset's expression over bytes into one over characters: drops the flag and the anchors around it, and
-/// writes characters instead of their bytes (`\xc3\xa4`).
+/// Converts globset's expression over bytes into one over characters. Removes its flag and anchors, and replaces
+/// escaped bytes (`\xc3\xa4`) with the characters they encode.
 fn over_characters(expression: &str) -> String {
     let inner = expression.strip_prefix("(?-u)^").and_then(|rest| rest.strip_suffix('$')).unwrap_or(expression);
     let mut bytes = Vec::with_capacity(inner.len());
@@ -130,7 +131,7 @@ mod tests {
             ("ä?[ö-ü]*", "äßüß", true),
             ("?", "日", true),
             ("a\\x*", "a\\xc3", true),
-            // Brackets that do not pair up, and ranges that are none, are themselves.
+            // Unbalanced brackets and invalid ranges are literal.
             ("a{b*", "a{bc", true),
             ("a}b*", "a}bc", true),
             ("a[0*", "a[0-9", true),
@@ -145,15 +146,15 @@ mod tests {
     }
 
     #[test]
-    fn stars_cross_slashes_where_they_may() {
+    fn stars_match_slashes_only_in_crossing_globs() {
         let glob = Glob::crossing("*/work/*");
         assert!(glob.matches("/home/u/work/x/y") && !glob.matches("/home/u/works"));
         assert!(Glob::new("b/*").matches_tail("/a/b/c") && !Glob::new("b/*").matches_tail("/ab/c"));
     }
 
     #[test]
-    fn no_pattern_is_too_much() {
-        // By trying one way after the other, this would take for ever.
+    fn no_pattern_is_too_expensive() {
+        // A backtracking matcher would never finish.
         assert!(!Glob::new(&"*a".repeat(30)).matches(&"aaaaaaaaab".repeat(500)));
         for pattern in ["*".repeat(LONGEST), "?".repeat(LONGEST), "{".repeat(2000) + &"}".repeat(2000)] {
             Glob::new(&pattern).matches("a");
@@ -162,7 +163,7 @@ mod tests {
         assert!(Glob::new(&long).matches(&long));
     }
 
-    /// Patterns without brackets in literal text, in which `**` is always a whole component.
+    /// Generates patterns without literal brackets, in which `**` is always an entire component.
     fn pattern() -> impl Strategy<Value = String> {
         let part = "(a|b|\\.|,|-|\\\\|\\*|\\?|\\[ab\\]|\\[!a\\]|\\[a-c\\]|\\{a,b\\}|\\{\\*b,c\\?,\\}){1,3}";
         let part = part.prop_filter("two stars", |part: &String| !part.contains("**"));

@@ -1,17 +1,17 @@
-//! Other forms of an English word: `retries` and `retried` of `retry`. Pure.
+//! Generates other forms of an English word, such as `retries` and `retried` for `retry`. Pure.
 //!
-//! Only what hardly ever is another word: endings of verbs and plurals, of words that are long enough. Whether a form
-//! exists is for the index to say, so there may be nonsense among them.
+//! Covers only endings that rarely lead to a different word: verb endings and plurals of words that are long enough.
+//! Some forms are not real words. That does no harm, because the index decides which forms exist.
 
-/// What is left of a word without its ending has so many letters at least: `string` is no form of `str`.
-const LEAST: usize = 4;
+/// Minimum length of a stem. `string` is not a form of `str`.
+const MIN_STEM: usize = 4;
 
-/// After these a plural ends in `es`.
-const HISSING: [&str; 5] = ["s", "x", "z", "ch", "sh"];
+/// Endings after which a plural takes `es`.
+const SIBILANTS: [&str; 5] = ["s", "x", "z", "ch", "sh"];
 
-/// The forms a word may have, without itself.
+/// Returns the possible forms of a word, without the word itself.
 pub fn of(word: &str) -> Vec<String> {
-    if word.len() < LEAST || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+    if word.len() < MIN_STEM || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Vec::new();
     }
     let mut forms: Vec<String> = stems(word).iter().flat_map(|stem| inflected(stem)).collect();
@@ -21,39 +21,40 @@ pub fn of(word: &str) -> Vec<String> {
     forms
 }
 
-/// What a word may be a form of, itself included.
+/// Returns the stems that a word may be a form of, including itself.
 fn stems(word: &str) -> Vec<String> {
     let mut stems = vec![word.to_string()];
-    let mut put = |stem: String| {
-        if stem.len() >= LEAST {
+    let mut add = |stem: String| {
+        if stem.len() >= MIN_STEM {
             stems.push(stem);
         }
     };
     if let Some(stem) = word.strip_suffix("ies").or_else(|| word.strip_suffix("ied")) {
-        put(format!("{stem}y"));
+        add(format!("{stem}y"));
     }
     if let Some(stem) = word.strip_suffix('s').filter(|stem| !stem.ends_with(['s', 'u', 'i'])) {
-        put(stem.to_string());
+        add(stem.to_string());
     }
-    if let Some(stem) = word.strip_suffix("es").filter(|stem| HISSING.iter().any(|end| stem.ends_with(end))) {
-        put(stem.to_string());
+    if let Some(stem) = word.strip_suffix("es").filter(|stem| SIBILANTS.iter().any(|end| stem.ends_with(end))) {
+        add(stem.to_string());
     }
     for stem in [word.strip_suffix("ing"), word.strip_suffix("ed")].into_iter().flatten() {
-        put(stem.to_string());
-        put(format!("{stem}e"));
+        add(stem.to_string());
+        add(format!("{stem}e"));
         if let Some(single) = undoubled(stem) {
-            put(single.to_string());
+            add(single.to_string());
         }
     }
     stems
 }
 
-/// `stopp` of `stopped` is `stop`.
+/// Removes a doubled last consonant: `stopp`, from `stopped`, becomes `stop`.
 fn undoubled(stem: &str) -> Option<&str> {
     let [.., before, last] = stem.as_bytes() else { return None };
     (before == last && !b"aeiousl".contains(last)).then(|| &stem[..stem.len() - 1])
 }
 
+/// Returns all forms of a stem, including the stem itself.
 fn inflected(stem: &str) -> Vec<String> {
     let with = |ending: &str| format!("{stem}{ending}");
     let mut forms = vec![stem.to_string()];
@@ -79,8 +80,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_of_a_word_find_each_other() {
-        for (one, other) in [
+    fn forms_of_a_word_match_each_other() {
+        for (word, other) in [
             ("retry", "retries"),
             ("retry", "retried"),
             ("disable", "disabled"),
@@ -93,13 +94,13 @@ mod tests {
             ("index", "indexes"),
             ("caching", "caches"),
         ] {
-            assert!(of(one).contains(&other.to_string()), "{one}: {:?}", of(one));
-            assert!(of(other).contains(&one.to_string()), "{other}: {:?}", of(other));
+            assert!(of(word).contains(&other.to_string()), "{word}: {:?}", of(word));
+            assert!(of(other).contains(&word.to_string()), "{other}: {:?}", of(other));
         }
     }
 
     #[test]
-    fn other_words_are_no_forms() {
+    fn different_words_are_not_forms() {
         for (word, other) in
             [("string", "str"), ("process", "proces"), ("status", "statu"), ("sing", "s"), ("need", "ne")]
         {

@@ -1,6 +1,6 @@
-//! What the user typed, taken apart: pieces, their terms, and what sort of thing is being looked for. Pure.
+//! Parses the user's query into pieces and search terms, and guesses whether it is a path, code or words. Pure.
 //!
-//! Plain words never are a syntax error. What else can be said is told in `parse.rs`.
+//! Plain words are never a syntax error. `parse.rs` describes the operators.
 
 pub mod glob;
 pub mod names;
@@ -17,93 +17,93 @@ use crate::tokenize::{self, WHOLE_MARK};
 pub use filter::{Condition, FIELDS, Filter, Surroundings, Test};
 pub use pattern::Pattern;
 
-/// The longest query with operators, and the longest text that is looked for letter by letter, in bytes.
+/// Maximum length of a query with operators, and of a text to find literally, in bytes.
 pub const QUERY_CAP: usize = 4096;
-/// How much is read of a text that somebody has pasted, in bytes.
+/// Maximum length of a pasted text, in bytes. The rest is ignored.
 const PASTED_CAP: usize = 64 << 10;
-/// The most terms a query may have.
+/// Maximum number of terms in a query.
 pub const TERMS_CAP: usize = 256;
-/// A query of so many words was not typed: what looks like an operator in it is none.
+/// A query of more words than this was pasted, not typed. If it is not a valid query, it is plain text.
 const PASTED: usize = 64;
 
-/// Of a piece that is too long, so many words are looked for side by side.
+/// The number of words that are searched as one phrase when a long piece is cut up.
 const WINDOW: usize = 8;
 
-/// What is being looked for.
+/// A parsed query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     /// The query as typed.
     pub text: String,
-    /// Words and quoted words, in order: what hits are ranked by.
+    /// Words and quoted words, in order. Hits are ranked by them.
     pub chunks: Vec<Chunk>,
-    /// What must hold besides.
+    /// Further requirements that a hit must match.
     pub needs: Vec<Node>,
-    /// What must not hold.
+    /// Exclusions that a hit must not match.
     pub without: Vec<Node>,
-    /// What narrows the search down.
+    /// Conditions that narrow the search down.
     pub conditions: Vec<Condition>,
-    /// What it looks like.
+    /// The shape of the query, for ranking.
     pub shape: Shape,
-    /// Whether it holds operators that may be mere text.
+    /// Set if it contains operators that may be plain text instead.
     pub doubtful: bool,
-    /// Whether it is a long text, of which only the words that tell most are looked for.
+    /// Set for a long text. Only its most distinctive words are searched.
     pub thinned: bool,
 }
 
-/// A piece of a query: what stands between two blanks, or between two quotes.
+/// A piece of a query: the text between two blanks, or between two quotes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chunk {
-    /// The terms that follow one another.
+    /// Consecutive terms, to be found as a phrase.
     pub terms: Vec<String>,
-    /// The same written as one identifier, as the index has it, and as one plain word.
+    /// The same terms written as one identifier: as the index stores it, and as one plain word.
     pub wholes: Vec<String>,
-    /// Whether it must be there as it is.
+    /// Set if a hit must contain exactly this phrase.
     pub quoted: bool,
 }
 
-/// Something a hit must hold, or must not.
+/// A requirement or exclusion of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
-    /// Words, side by side.
+    /// A phrase.
     Words(Chunk),
     /// One term of the index.
     Term(String),
-    /// A term that holds a piece of text, at its end if only `open_left`, at its beginning if only `open_right`.
+    /// A term that contains a text: at its end if only `open_left`, at its beginning if only `open_right`.
     Part {
-        /// The piece.
+        /// The text.
         text: String,
-        /// Whether something may stand before it.
+        /// Set if the term may have more characters before the text.
         open_left: bool,
-        /// Whether something may stand behind it.
+        /// Set if the term may have more characters after the text.
         open_right: bool,
     },
-    /// A word with this beginning.
+    /// A word with this prefix.
     Prefix(String),
-    /// A regular expression, or text to be found letter by letter.
+    /// A regular expression, or a text to be found literally.
     Pattern(Pattern),
-    /// One of several.
+    /// At least one of these.
     Any(Vec<Self>),
-    /// All of several.
+    /// All of these.
     All(Vec<Self>),
-    /// Not this.
+    /// The negation of a node.
     Not(Box<Self>),
     /// A condition inside a group.
     Is(Condition),
 }
 
-/// What a query looks like; ranking differs.
+/// The shape of a query. Each shape is ranked differently.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Shape {
-    /// A path, or the tail of one.
+    /// A path, or the end of one.
     Path,
     /// A piece of code or output.
     Code,
-    /// Words.
+    /// Ordinary words.
     Words,
 }
 
 impl Query {
-    /// Takes a query apart. A long text that is no query was pasted, and is taken as plain words.
+    /// Parses a query. A long text that is not a valid query was pasted, and is read as plain words.
     pub fn parse(text: &str, around: &Surroundings) -> Result<Self> {
         if text.len() > QUERY_CAP {
             return Self::plain(text);
@@ -132,34 +132,34 @@ impl Query {
         .checked()
     }
 
-    /// Asks for everything, for a filter to choose from.
+    /// A query that matches everything, to be narrowed by a filter.
     pub fn everything() -> Self {
         Self::of("", Vec::new(), Vec::new())
     }
 
-    /// Takes text in which nothing is an operator. Of a long one, the words that tell most are looked for.
+    /// Parses a text without operators. For a long text, only the most distinctive words are searched.
     pub fn plain(text: &str) -> Result<Self> {
         let text = &text[..text.floor_char_boundary(PASTED_CAP)];
         let (chunks, thinned) = pieces(text);
         Self { thinned, ..Self::of(text, chunks, Vec::new()) }.checked()
     }
 
-    /// Takes text that is to be found letter by letter.
+    /// A query for a text to be found literally.
     pub fn literal(text: &str, any_case: bool) -> Result<Self> {
-        bounded(text)?;
+        check_length(text)?;
         let pattern = Pattern::literal(text, any_case)?;
         let (chunks, thinned) = pieces(text);
         Self { thinned, ..Self::of(text, chunks, vec![Node::Pattern(pattern)]) }.checked()
     }
 
-    /// Takes words that must stand together.
+    /// A query for words that must form a phrase.
     pub fn quoted(text: &str) -> Result<Self> {
-        bounded(text)?;
-        Self::of(text, chunk(text, true).into_iter().collect(), Vec::new()).checked()?.bounded()
+        check_length(text)?;
+        Self::of(text, chunk(text, true).into_iter().collect(), Vec::new()).checked()?.check_size()
     }
 
-    /// What must be there as it is cannot be cut.
-    fn bounded(self) -> Result<Self> {
+    /// Refuses a query with too many terms. A phrase cannot be thinned, because all its words must match.
+    fn check_size(self) -> Result<Self> {
         if self.size() > TERMS_CAP {
             return Err(Error::new(ErrorKind::Usage, format!("the query is too long: at most {TERMS_CAP} words")));
         }
@@ -179,6 +179,7 @@ impl Query {
         }
     }
 
+    /// Refuses a query that is empty, or that only excludes.
     fn checked(self) -> Result<Self> {
         if self.chunks.is_empty() && self.needs.is_empty() && self.conditions.is_empty() {
             let hint = "give at least one word or number to look for";
@@ -188,40 +189,40 @@ impl Query {
         Ok(self)
     }
 
-    /// How many terms are looked for.
+    /// The number of terms.
     fn size(&self) -> usize {
         let words: usize = self.chunks.iter().map(Chunk::size).sum();
         words + self.needs.iter().chain(&self.without).map(Node::size).sum::<usize>()
     }
 
-    /// Whether it has words to rank by.
+    /// Reports whether it has words to rank by.
     pub fn has_words(&self) -> bool {
         !self.chunks.is_empty() || !self.needs.is_empty()
     }
 
-    /// Whether only the texts themselves tell what matches.
+    /// Reports whether it has patterns, which can be checked only against the texts themselves.
     pub fn has_patterns(&self) -> bool {
         self.patterns().next().is_some() || self.unwanted_patterns().next().is_some()
     }
 
-    /// The patterns whose matches must be there.
+    /// The patterns that a hit must match.
     pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
         self.needs.iter().filter_map(Node::pattern)
     }
 
-    /// The patterns whose matches must not be there.
+    /// The patterns that a hit must not match.
     pub fn unwanted_patterns(&self) -> impl Iterator<Item = &Pattern> {
         self.without.iter().filter_map(Node::pattern)
     }
 
     /// All terms that may be highlighted.
     pub fn terms(&self) -> impl Iterator<Item = &str> {
-        let mut inside = Vec::new();
-        self.needs.iter().for_each(|node| node.words(&mut inside));
-        self.chunks.iter().chain(inside).flat_map(|chunk| chunk.terms.iter().chain(&chunk.wholes)).map(String::as_str)
+        let mut nested = Vec::new();
+        self.needs.iter().for_each(|node| node.words(&mut nested));
+        self.chunks.iter().chain(nested).flat_map(|chunk| chunk.terms.iter().chain(&chunk.wholes)).map(String::as_str)
     }
 
-    /// All parts in order, as they would stand in the text; none if some were left out.
+    /// All terms in order, as one phrase. Empty if some terms were left out.
     pub fn sequence(&self) -> Vec<&str> {
         if self.thinned {
             return Vec::new();
@@ -229,10 +230,10 @@ impl Query {
         self.chunks.iter().flat_map(|chunk| &chunk.terms).map(String::as_str).collect()
     }
 
-    /// The beginnings of words that may be highlighted.
+    /// The prefixes of words that may be highlighted.
     pub fn prefixes(&self) -> Vec<String> {
         let mut found = Vec::new();
-        self.needs.iter().for_each(|node| node.beginnings(&mut found));
+        self.needs.iter().for_each(|node| node.prefixes(&mut found));
         found
     }
 }
@@ -254,7 +255,7 @@ impl Node {
         }
     }
 
-    /// Whether it is made of conditions alone.
+    /// Reports whether it consists of conditions only.
     pub fn is_condition(&self) -> bool {
         match self {
             Self::Is(_) => true,
@@ -271,6 +272,7 @@ impl Node {
         }
     }
 
+    /// Collects the phrases in this node.
     fn words<'n>(&'n self, found: &mut Vec<&'n Chunk>) {
         match self {
             Self::Words(chunk) => found.push(chunk),
@@ -279,22 +281,23 @@ impl Node {
         }
     }
 
-    fn beginnings(&self, found: &mut Vec<String>) {
+    /// Collects the prefixes in this node.
+    fn prefixes(&self, found: &mut Vec<String>) {
         match self {
-            Self::Prefix(beginning) => found.push(folded(beginning)),
-            Self::Any(nodes) | Self::All(nodes) => nodes.iter().for_each(|node| node.beginnings(found)),
+            Self::Prefix(prefix) => found.push(folded(prefix)),
+            Self::Any(nodes) | Self::All(nodes) => nodes.iter().for_each(|node| node.prefixes(found)),
             _ => {}
         }
     }
 }
 
-/// The beginning of a term as the index has it; of an identifier, its last part.
-fn folded(beginning: &str) -> String {
-    let last = tokenize::terms(beginning).into_iter().rfind(|(_, _, whole)| !whole);
-    last.map_or_else(|| beginning.to_lowercase(), |(term, _, _)| term)
+/// Folds a prefix the way the index folds terms. For an identifier, returns its last part.
+fn folded(prefix: &str) -> String {
+    let last = tokenize::terms(prefix).into_iter().rfind(|(_, _, whole)| !whole);
+    last.map_or_else(|| prefix.to_lowercase(), |(term, _, _)| term)
 }
 
-/// The pieces of a text in which nothing is an operator, and whether some were left out because they are too many.
+/// Splits a text without operators into pieces. Also reports whether it had too many, so that some were left out.
 fn pieces(text: &str) -> (Vec<Chunk>, bool) {
     let mut chunks: Vec<Chunk> = text.split_whitespace().filter_map(|word| chunk(word, false)).collect();
     let is_long = chunks.iter().map(Chunk::size).sum::<usize>() > TERMS_CAP;
@@ -304,7 +307,7 @@ fn pieces(text: &str) -> (Vec<Chunk>, bool) {
     (chunks, is_long)
 }
 
-/// Keeps the pieces that tell most, each once and in order: the longer a word, the rarer it mostly is.
+/// Keeps the most distinctive pieces, each once and in order. Longer words come first because they are usually rarer.
 fn thin(chunks: &mut Vec<Chunk>) {
     *chunks = std::mem::take(chunks).into_iter().flat_map(in_windows).collect();
     let length = |chunk: &Chunk| chunk.terms.iter().map(String::len).sum::<usize>();
@@ -322,7 +325,7 @@ fn thin(chunks: &mut Vec<Chunk>) {
     chunks.retain(|_| kept.next().unwrap_or(false));
 }
 
-/// Cuts a long piece, a line without blanks say, into pieces that tell enough.
+/// Cuts a long piece, such as a line without blanks, into phrases that are still distinctive.
 fn in_windows(chunk: Chunk) -> Vec<Chunk> {
     if chunk.size() <= WINDOW * 2 {
         return vec![chunk];
@@ -331,13 +334,15 @@ fn in_windows(chunk: Chunk) -> Vec<Chunk> {
     chunk.terms.chunks(WINDOW).map(window).collect()
 }
 
-fn bounded(text: &str) -> Result<()> {
+/// Refuses a text longer than [`QUERY_CAP`].
+fn check_length(text: &str) -> Result<()> {
     if text.len() > QUERY_CAP {
         return Err(Error::new(ErrorKind::Usage, format!("the query is too long: at most {QUERY_CAP} bytes")));
     }
     Ok(())
 }
 
+/// Makes a piece of a text. Returns `None` if the text contains no terms.
 fn chunk(text: &str, quoted: bool) -> Option<Chunk> {
     let mut chunk = Chunk { terms: Vec::new(), wholes: Vec::new(), quoted };
     for (term, _, whole) in tokenize::terms(text) {
@@ -353,25 +358,26 @@ fn chunk(text: &str, quoted: bool) -> Option<Chunk> {
         && chunk.wholes.is_empty()
         && word.len() > 3
     {
-        // A plain word may be an identifier written without its style.
+        // A plain word may be an identifier typed without capitals or separators.
         chunk.wholes.push(format!("{WHOLE_MARK}{word}"));
     }
     (!chunk.terms.is_empty()).then_some(chunk)
 }
 
+/// Guesses the shape of a query.
 fn shape_of(text: &str, chunks: &[Chunk]) -> Shape {
     let text = text.trim();
-    let one_piece = !text.contains(char::is_whitespace);
+    let is_one_piece = !text.contains(char::is_whitespace);
     let ends_in_extension = text.rsplit_once('.').is_some_and(|(name, extension)| {
         !name.is_empty()
             && (1..=5).contains(&extension.len())
             && extension.bytes().all(|b| b.is_ascii_alphanumeric())
             && !extension.bytes().all(|b| b.is_ascii_digit())
     });
-    // An address of a person or of a page is no file, and neither is a pattern.
+    // An email address, a URL or a pattern is not a file.
     let is_address = text.contains('@') || text.contains("://");
     let is_pattern = text.len() > 1 && text.starts_with('/') && text.ends_with('/');
-    if one_piece && !is_address && !is_pattern && (text.contains(['/', '\\']) || ends_in_extension) {
+    if is_one_piece && !is_address && !is_pattern && (text.contains(['/', '\\']) || ends_in_extension) {
         return Shape::Path;
     }
     let symbols = text.chars().filter(|c| "(){}[]=<>:;|&$`'#\\/@!*%^~".contains(*c)).count();
@@ -382,7 +388,7 @@ fn shape_of(text: &str, chunks: &[Chunk]) -> Shape {
 mod tests {
     use super::*;
 
-    /// Shows pieces as their terms, wholes in brackets, quoted ones in quotes.
+    /// Shows pieces as their terms, whole identifiers in brackets, quoted pieces in quotes.
     fn show(text: &str) -> String {
         let query = Query::parse(text, &Surroundings::default()).expect("a query");
         let show = |chunk: &Chunk| {
@@ -394,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_are_taken_apart() {
+    fn queries_are_split_into_pieces() {
         for (text, shown) in [
             ("oauth retry", "Words oauth[=oauth] retry[=retry]"),
             ("parseRetryAfter", "Words parse+retry+after[parseretryafter][=parseretryafter]"),
@@ -421,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_pasted_text_the_words_that_tell_most_are_looked_for() {
+    fn pasted_text_is_thinned_to_distinctive_words() {
         let trace =
             |number: usize| format!("  at Object.handler{number} (src/a/b.js:{number}:7) && -x is:it /(/ OR \n");
         let text: String = (0..500).map(trace).collect();

@@ -1,18 +1,20 @@
-//! Which of the known names is meant: projects, tools, branches, models as people type them. Pure.
+//! Fuzzy matching of names as people type them: projects, tools, branches, models. Pure.
 
 use crate::query::glob::Glob;
 
-/// How a name is compared.
+/// The way names are compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Naming {
-    /// A path; its last component is what people call it.
+    /// As paths. People usually type the last component.
     Path,
-    /// A plain name.
+    /// As plain names.
     Plain,
 }
 
-/// Picks the known names that are meant. The closest kind of match that gives any decides: the same, then the same
-/// name of a folder, then the tail of a path, then a part of it, then letters in order, then a slip of a finger.
+/// Returns the known names that `wanted` means.
+///
+/// Tries one kind of match after the other, and returns the names of the first kind that matches any: equal, equal last
+/// component, end of the path, part of it, letters in the same order, and finally typos.
 pub fn pick<'n>(wanted: &str, known: &'n [String], naming: Naming) -> Vec<&'n str> {
     let wanted = wanted.trim().trim_end_matches('/').to_lowercase();
     if wanted.is_empty() {
@@ -20,9 +22,9 @@ pub fn pick<'n>(wanted: &str, known: &'n [String], naming: Naming) -> Vec<&'n st
     }
     if wanted.contains(['*', '?']) {
         let glob = Glob::crossing(&wanted);
-        // A pattern without a slash means the last component.
-        let meant = |name: &'n str| if wanted.contains('/') { name } else { last(name) };
-        return known.iter().map(String::as_str).filter(|name| glob.matches(&meant(name).to_lowercase())).collect();
+        // A pattern without a slash applies to the last component.
+        let target = |name: &'n str| if wanted.contains('/') { name } else { last(name) };
+        return known.iter().map(String::as_str).filter(|name| glob.matches(&target(name).to_lowercase())).collect();
     }
     let tests: &[fn(&str, &str) -> bool] = match naming {
         Naming::Path => &[
@@ -34,15 +36,15 @@ pub fn pick<'n>(wanted: &str, known: &'n [String], naming: Naming) -> Vec<&'n st
             |wanted, name| last(name).contains(wanted),
             |wanted, name| squeezed(last(name)).contains(&squeezed(wanted)),
             |wanted, name| name.contains(wanted),
-            |wanted, name| wanted.len() > 2 && in_order(wanted, last(name)),
-            |wanted, name| near(wanted, last(name)),
+            |wanted, name| wanted.len() > 2 && is_subsequence(wanted, last(name)),
+            |wanted, name| is_similar(wanted, last(name)),
         ],
         Naming::Plain => &[
             |wanted, name| name == wanted,
             |wanted, name| name.rsplit("__").next() == Some(wanted),
             |wanted, name| name.contains(wanted),
             |wanted, name| squeezed(name).contains(&squeezed(wanted)),
-            |wanted, name| near(wanted, name),
+            |wanted, name| is_similar(wanted, name),
         ],
     };
     for test in tests {
@@ -55,7 +57,7 @@ pub fn pick<'n>(wanted: &str, known: &'n [String], naming: Naming) -> Vec<&'n st
     Vec::new()
 }
 
-/// The names nearest to one that means none of them, to be suggested.
+/// Returns the known names most similar to an unknown one, as suggestions.
 pub fn nearest<'n>(wanted: &str, known: &'n [String], naming: Naming) -> Vec<&'n str> {
     let wanted = wanted.to_lowercase();
     let tail = |name: &'n str| if naming == Naming::Path { last(name) } else { name };
@@ -65,25 +67,29 @@ pub fn nearest<'n>(wanted: &str, known: &'n [String], naming: Naming) -> Vec<&'n
     ranked.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
+/// Returns the last component of a path.
 fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// How Claude Code names the folder of a project.
+/// Encodes the path of a project the way Claude Code names its folder.
 fn encoded(path: &str) -> String {
     path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }
 
+/// Removes everything except letters and digits.
 fn squeezed(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
-fn in_order(wanted: &str, name: &str) -> bool {
-    let mut left = name.chars();
-    wanted.chars().all(|c| left.any(|other| other == c))
+/// Reports whether a name contains all characters of `wanted` in the same order.
+fn is_subsequence(wanted: &str, name: &str) -> bool {
+    let mut rest = name.chars();
+    wanted.chars().all(|c| rest.any(|other| other == c))
 }
 
-fn near(wanted: &str, name: &str) -> bool {
+/// Reports whether two names differ only by a typo or two. Short names must match exactly.
+fn is_similar(wanted: &str, name: &str) -> bool {
     let allowed = match wanted.chars().count() {
         0..4 => 0,
         4..8 => 1,
@@ -92,12 +98,12 @@ fn near(wanted: &str, name: &str) -> bool {
     allowed > 0 && distance(wanted, name) <= allowed
 }
 
-/// Returns how many letters must be inserted, left out, changed or swapped to turn one word into the other. Only the
-/// first letters count: the work grows with the product of the lengths.
+/// Returns the number of letters to insert, remove, change or swap to turn one word into the other. Only the first 64
+/// characters count, because the work grows with the product of the lengths.
 pub fn distance(a: &str, b: &str) -> usize {
-    const MOST: usize = 64;
-    let short = |text: &str| text.char_indices().nth(MOST).map_or(text.len(), |(at, _)| at);
-    strsim::osa_distance(&a[..short(a)], &b[..short(b)])
+    const MAX_CHARS: usize = 64;
+    let cut = |text: &str| text.char_indices().nth(MAX_CHARS).map_or(text.len(), |(at, _)| at);
+    strsim::osa_distance(&a[..cut(a)], &b[..cut(b)])
 }
 
 #[cfg(test)]
@@ -154,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn distance_counts_slips() {
+    fn distance_counts_typos() {
         for (a, b, expected) in [("retry", "retry", 0), ("retyr", "retry", 1), ("rety", "retry", 1), ("abc", "", 3)] {
             assert_eq!(distance(a, b), expected);
         }

@@ -1,17 +1,17 @@
-//! The query language: plain words just work; operators are few and hard to write by accident.
+//! Parser of the query language. Plain words just work; operators are few and hard to write by accident.
 //!
 //! - `oauth retry` — words; hits with more of them, and with rarer ones, come first
-//! - `"rate limit"` — words that stand together, and must be there; a quotation mark inside a word is punctuation
-//! - `-github`, `NOT github` — must not be there
-//! - `retry OR backoff` — one of them must be there; binds tighter than a blank
-//! - `retry AND timeout` — both must be there
-//! - `(a b) OR c` — grouping, in queries that hold OR, AND or NOT; elsewhere parentheses are punctuation
-//! - `retr*` — words with this beginning
+//! - `"rate limit"` — a phrase that must occur; a quotation mark inside a word is punctuation
+//! - `-github`, `NOT github` — must not occur
+//! - `retry OR backoff` — at least one must occur; binds tighter than a blank
+//! - `retry AND timeout` — both must occur
+//! - `(a b) OR c` — grouping, in queries that contain OR, AND or NOT; elsewhere parentheses are punctuation
+//! - `retr*` — words with this prefix
 //! - `tool:Bash since:2d -role:tool` — conditions
 //! - `/retry.{0,9}after/` — a regular expression
 //!
-//! What looks like an operator but may be text (`rm -rf x`, `a OR b` in SQL) is marked as doubtful: if the text stands
-//! somewhere as it was typed, it was meant as typed.
+//! A query whose operators may be plain text (`rm -rf x`, `a OR b` in SQL) is marked as doubtful. If that text occurs
+//! somewhere exactly as typed, it is read as text.
 
 use std::ops::Range;
 
@@ -21,34 +21,35 @@ use crate::query::pattern::Pattern;
 use crate::query::{Chunk, Node, chunk};
 use crate::tokenize;
 
-/// How deep parentheses may be nested.
+/// Maximum nesting depth of parentheses.
 const DEPTH_CAP: usize = 16;
 
-/// What a query says, before it is weighed.
+/// The parts of a parsed query.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
     /// Words and quoted words, in order.
     pub(super) chunks: Vec<Chunk>,
-    /// What must hold besides.
+    /// Further requirements that a hit must match.
     pub(super) needs: Vec<Node>,
-    /// What must not hold.
+    /// Exclusions that a hit must not match.
     pub(super) without: Vec<Node>,
-    /// What narrows the search down.
+    /// Conditions that narrow the search down.
     pub(super) conditions: Vec<Condition>,
-    /// Whether it holds operators that may be mere text.
+    /// Set if it contains operators that may be plain text instead.
     pub(super) doubtful: bool,
 }
 
-/// A piece of a query.
+/// A token of a query.
 #[derive(Clone, Debug)]
 struct Token {
     span: Range<usize>,
-    what: What,
+    kind: TokenKind,
+    /// Set if a dash precedes it.
     negated: bool,
 }
 
 #[derive(Clone, Debug)]
-enum What {
+enum TokenKind {
     Word(String),
     Quoted(String),
     Regex(String),
@@ -61,35 +62,38 @@ enum What {
     Close,
 }
 
-/// Parses a query; refuses it with a mark under the part that cannot be understood.
+/// Parses a query. The error of an invalid one marks the part that cannot be parsed.
 pub(super) fn parse(text: &str, around: &Surroundings) -> Result<Parsed> {
     let mut tokens = tokens(text);
-    let grouped = tokens.iter().any(|token| matches!(token.what, What::Or | What::And | What::Not));
-    if !grouped {
-        // Without operators between them, parentheses are punctuation.
-        tokens.retain(|token| !matches!(token.what, What::Open | What::Close));
+    let has_operators =
+        tokens.iter().any(|token| matches!(token.kind, TokenKind::Or | TokenKind::And | TokenKind::Not));
+    if !has_operators {
+        // In a query without operators, parentheses are punctuation.
+        tokens.retain(|token| !matches!(token.kind, TokenKind::Open | TokenKind::Close));
     }
-    let mut parser = Parser { text, around, tokens: tokens.into_iter().peekable(), depth: 0, doubtful: grouped };
+    let mut parser = Parser { text, around, tokens: tokens.into_iter().peekable(), depth: 0, doubtful: has_operators };
     let items = parser.sequence()?;
     let mut parsed = Parsed { doubtful: parser.doubtful, ..Parsed::default() };
-    items.into_iter().for_each(|item| parsed.take(item));
+    items.into_iter().for_each(|item| parsed.add(item));
     if parsed.chunks.is_empty() && parsed.needs.is_empty() && parsed.conditions.is_empty() && !parsed.without.is_empty()
     {
-        let what = "the query only says what must not be found";
-        return Err(caret(text, &(0..text.len()), what, Some("add a word to look for, or quote it: \"-x\"")));
+        let message = "the query only says what must not be found";
+        return Err(error_at(text, &(0..text.len()), message, Some("add a word to look for, or quote it: \"-x\"")));
     }
     Ok(parsed)
 }
 
-/// A part of a sequence, and how strictly it is meant.
+/// An element of a sequence.
 #[derive(Debug)]
 struct Item {
     node: Node,
+    /// Set if `AND` precedes or follows it.
     required: bool,
 }
 
 impl Parsed {
-    fn take(&mut self, item: Item) {
+    /// Adds an item to the part of the query that it belongs to.
+    fn add(&mut self, item: Item) {
         match item.node {
             Node::Not(inner) => match *inner {
                 Node::Is(condition) => self.conditions.push(Condition { negated: true, ..condition }),
@@ -115,17 +119,17 @@ struct Parser<'q> {
 }
 
 impl Parser<'_> {
-    /// Reads up to the end, or to a closing parenthesis.
+    /// Parses items up to the end of the query, or to a closing parenthesis.
     fn sequence(&mut self) -> Result<Vec<Item>> {
         let mut items: Vec<Item> = Vec::new();
         let mut required = false;
         while let Some(token) = self.tokens.peek() {
-            match token.what {
-                What::Close if self.depth > 0 => break,
-                What::Close | What::Or => {
+            match token.kind {
+                TokenKind::Close if self.depth > 0 => break,
+                TokenKind::Close | TokenKind::Or => {
                     self.tokens.next();
                 }
-                What::And => {
+                TokenKind::And => {
                     self.tokens.next();
                     if let Some(last) = items.last_mut() {
                         last.required = true;
@@ -143,60 +147,65 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    /// Reads one thing, or several with `OR` between them.
+    /// Parses one item, or several with `OR` between them.
     fn alternatives(&mut self) -> Result<Option<Node>> {
-        let start = self.place();
+        let start = self.offset();
         let mut branches: Vec<Node> = self.item()?.into_iter().collect();
-        while self.tokens.next_if(|token| matches!(token.what, What::Or)).is_some() {
+        while self.tokens.next_if(|token| matches!(token.kind, TokenKind::Or)).is_some() {
             branches.extend(self.item()?);
         }
         if branches.len() > 1 {
-            self.no_patterns(start, &branches)?;
+            self.refuse_patterns(start, &branches)?;
         }
         Ok(if branches.len() > 1 { Some(Node::Any(branches)) } else { branches.pop() })
     }
 
-    fn place(&mut self) -> usize {
+    /// The byte offset of the next token.
+    fn offset(&mut self) -> usize {
         self.tokens.peek().map_or(self.text.len(), |token| token.span.start)
     }
 
-    /// A pattern is checked by reading what was found; inside a group that cannot be done.
-    fn no_patterns(&mut self, start: usize, nodes: &[Node]) -> Result<()> {
+    /// Refuses a pattern inside a group. Patterns are checked by reading the hits, which works only for the query as a
+    /// whole.
+    fn refuse_patterns(&mut self, start: usize, nodes: &[Node]) -> Result<()> {
         if !nodes.iter().any(|node| matches!(node, Node::Pattern(_))) {
             return Ok(());
         }
-        let span = start..self.place();
+        let span = start..self.offset();
         let hint = "put the alternatives into the pattern: /a|b/";
-        Err(caret(self.text, &span, "a /pattern/ must stand by itself, not in a group", Some(hint)))
+        Err(error_at(self.text, &span, "a /pattern/ must stand by itself, not in a group", Some(hint)))
     }
 
+    /// Parses one item: a word, a phrase, a condition, a group or the like, possibly negated.
     fn item(&mut self) -> Result<Option<Node>> {
-        let Some(token) = self.tokens.next_if(|token| !matches!(token.what, What::Or | What::And | What::Close)) else {
+        let Some(token) =
+            self.tokens.next_if(|token| !matches!(token.kind, TokenKind::Or | TokenKind::And | TokenKind::Close))
+        else {
             return Ok(None);
         };
         let negated = token.negated;
-        let node = match token.what {
-            What::Not => {
-                // Counted, not nested: a query of nothing else would reach the end of the stack.
-                let mut odd = true;
-                while self.tokens.next_if(|token| matches!(token.what, What::Not)).is_some() {
-                    odd = !odd;
+        let node = match token.kind {
+            TokenKind::Not => {
+                // Counts instead of recursing: a long row of NOTs would overflow the stack.
+                let mut is_odd = true;
+                while self.tokens.next_if(|token| matches!(token.kind, TokenKind::Not)).is_some() {
+                    is_odd = !is_odd;
                 }
-                return Ok(self.item()?.map(|node| if odd { Node::Not(Box::new(node)) } else { node }));
+                return Ok(self.item()?.map(|node| if is_odd { Node::Not(Box::new(node)) } else { node }));
             }
-            What::Open => self.group(&token.span)?,
-            What::Word(word) => chunk(&word, false).map(Node::Words),
-            What::Quoted(words) => chunk(&words, true).map(Node::Words),
-            What::Prefix(beginning) => {
+            TokenKind::Open => self.group(&token.span)?,
+            TokenKind::Word(word) => chunk(&word, false).map(Node::Words),
+            TokenKind::Quoted(words) => chunk(&words, true).map(Node::Words),
+            TokenKind::Prefix(prefix) => {
                 self.doubtful = true;
-                Some(Node::Prefix(beginning))
+                Some(Node::Prefix(prefix))
             }
-            What::Regex(source) => {
+            TokenKind::Regex(source) => {
                 self.doubtful = true;
-                let pattern = Pattern::regex(&source).map_err(|error| at(self.text, &token.span, &error))?;
+                let pattern = Pattern::regex(&source).map_err(|error| with_span(self.text, &token.span, &error))?;
                 Some(Node::Pattern(pattern))
             }
-            What::Field(field, value) => {
+            TokenKind::Field(field, value) => {
                 let condition = Condition::parse(&field, &value, self.around).or_else(|error| {
                     let is_date = matches!(field.as_str(), "since" | "after" | "until" | "before");
                     self.longer_date(&field, &value).filter(|_| is_date).ok_or(error)
@@ -204,11 +213,11 @@ impl Parser<'_> {
                 let condition = condition.map_err(|error| {
                     let hint = format!("to look for it as text, quote it: \"{field}:{value}\"");
                     let hint = error.hint_text().map_or_else(|| hint.clone(), |known| format!("{known}; {hint}"));
-                    at(self.text, &token.span, &error).hint(hint)
+                    with_span(self.text, &token.span, &error).hint(hint)
                 })?;
                 Some(Node::Is(Condition { span: Some(token.span.clone()), ..condition }))
             }
-            What::Or | What::And | What::Close => None,
+            TokenKind::Or | TokenKind::And | TokenKind::Close => None,
         };
         if negated && node.is_some() {
             self.doubtful |= !matches!(node, Some(Node::Is(_)));
@@ -216,11 +225,11 @@ impl Parser<'_> {
         Ok(node.map(|node| if negated { Node::Not(Box::new(node)) } else { node }))
     }
 
-    /// A date of several words: `since:last friday`, `since:2 days ago`.
+    /// Parses a date of several words: `since:last friday`, `since:2 days ago`.
     fn longer_date(&mut self, field: &str, value: &str) -> Option<Condition> {
         let (mut date, mut ahead, mut found) = (value.to_string(), self.tokens.clone(), None);
         for _ in 0..2 {
-            let Some(Token { what: What::Word(word), negated: false, .. }) = ahead.next() else { break };
+            let Some(Token { kind: TokenKind::Word(word), negated: false, .. }) = ahead.next() else { break };
             date = format!("{date} {word}");
             if let Ok(condition) = Condition::parse(field, &date, self.around) {
                 found = Some(condition);
@@ -230,21 +239,22 @@ impl Parser<'_> {
         found
     }
 
+    /// Parses a group whose opening parenthesis is at `span`.
     fn group(&mut self, span: &Range<usize>) -> Result<Option<Node>> {
         self.depth += 1;
         if self.depth > DEPTH_CAP {
-            return Err(caret(self.text, span, "parentheses are nested too deeply here", None));
+            return Err(error_at(self.text, span, "parentheses are nested too deeply here", None));
         }
         let items = self.sequence()?;
         self.depth -= 1;
         let mut nodes: Vec<Node> = items.into_iter().map(|item| item.node).collect();
-        self.no_patterns(span.start, &nodes)?;
-        self.tokens.next_if(|token| matches!(token.what, What::Close));
+        self.refuse_patterns(span.start, &nodes)?;
+        self.tokens.next_if(|token| matches!(token.kind, TokenKind::Close));
         Ok(if nodes.len() > 1 { Some(Node::All(nodes)) } else { nodes.pop() })
     }
 }
 
-/// Cuts a query into tokens. Nothing is refused here: what is no operator is a word.
+/// Splits a query into tokens. Refuses nothing: anything that is not an operator is a word.
 fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -256,37 +266,38 @@ fn tokens(text: &str) -> Vec<Token> {
         let from = at;
         let negated = c == '-' && starts_operand(&text[at + 1..]);
         at += usize::from(negated);
-        let (what, to) = token(text, at);
+        let (kind, to) = token(text, at);
         at = to.max(at + 1);
         while !text.is_char_boundary(at) {
             at += 1;
         }
-        match what {
-            What::Word(word) if word.ends_with(')') && !negated => close_after(&mut tokens, &word, from, at),
-            what => tokens.push(Token { span: from..at, what, negated }),
+        match kind {
+            TokenKind::Word(word) if word.ends_with(')') && !negated => split_closing(&mut tokens, &word, from, at),
+            kind => tokens.push(Token { span: from..at, kind, negated }),
         }
     }
     tokens
 }
 
-/// Whether what follows a dash can be excluded by it.
+/// Reports whether the text after a dash can be negated by it.
 fn starts_operand(rest: &str) -> bool {
     rest.starts_with(|c: char| c.is_alphanumeric() || "\"(/".contains(c))
 }
 
-fn token(text: &str, at: usize) -> (What, usize) {
+/// Reads the token at an offset. Also returns its end.
+fn token(text: &str, at: usize) -> (TokenKind, usize) {
     let rest = &text[at..];
     if rest.starts_with('(') {
-        return (What::Open, at + 1);
+        return (TokenKind::Open, at + 1);
     }
     if let Some(inner) = rest.strip_prefix('"')
         && let Some(end) = inner.find('"')
         && inner[end + 1..].chars().next().is_none_or(|c| c.is_whitespace() || c == ')')
     {
-        return (What::Quoted(inner[..end].to_string()), at + end + 2);
+        return (TokenKind::Quoted(inner[..end].to_string()), at + end + 2);
     }
     if let Some(end) = regex_end(rest) {
-        return (What::Regex(rest[1..end].replace("\\/", "/")), at + end + 1);
+        return (TokenKind::Regex(rest[1..end].replace("\\/", "/")), at + end + 1);
     }
     let field = FIELDS
         .iter()
@@ -297,43 +308,44 @@ fn token(text: &str, at: usize) -> (What, usize) {
     }
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let word = &rest[..end];
-    let what = match word {
-        "OR" => What::Or,
-        "AND" => What::And,
-        "NOT" => What::Not,
-        ")" => What::Close,
+    let kind = match word {
+        "OR" => TokenKind::Or,
+        "AND" => TokenKind::And,
+        "NOT" => TokenKind::Not,
+        ")" => TokenKind::Close,
         word => match word.strip_suffix('*') {
-            Some(beginning) if beginning.len() > 1 && beginning.chars().all(|c| c.is_alphanumeric() || c == '_') => {
-                What::Prefix(beginning.to_string())
+            Some(prefix) if prefix.len() > 1 && prefix.chars().all(|c| c.is_alphanumeric() || c == '_') => {
+                TokenKind::Prefix(prefix.to_string())
             }
-            _ => What::Word(word.trim_start_matches('"').to_string()),
+            _ => TokenKind::Word(word.trim_start_matches('"').to_string()),
         },
     };
-    (what, at + end.max(1))
+    (kind, at + end.max(1))
 }
 
-/// Whether what follows `field:` can be its value, as against the punctuation of a sentence, of code or of an address.
+/// Reports whether the text after `field:` can be its value. If not, the colon is punctuation in a sentence, in code or
+/// in a URL.
 fn is_value(text: &str) -> bool {
     let is_quoted = text.strip_prefix('"').is_some_and(|inner| inner.contains('"'));
     is_quoted
         || text.starts_with(|c: char| tokenize::is_word(c) || "/~.*_-@[{\\".contains(c)) && !text.starts_with("//")
 }
 
-/// A field with its value; a quoted value may hold blanks.
-fn field_token(text: &str, at: usize, name: &str) -> (What, usize) {
+/// Reads a field with its value. A quoted value may contain blanks. Also returns the end.
+fn field_token(text: &str, at: usize, name: &str) -> (TokenKind, usize) {
     let from = at + name.len() + 1;
     let value = &text[from..];
     if let Some(inner) = value.strip_prefix('"')
         && let Some(end) = inner.find('"')
     {
-        return (What::Field(name.to_string(), inner[..end].to_string()), from + end + 2);
+        return (TokenKind::Field(name.to_string(), inner[..end].to_string()), from + end + 2);
     }
     let end = value.find(char::is_whitespace).unwrap_or(value.len());
     let value = value[..end].trim_end_matches(')');
-    (What::Field(name.to_string(), value.to_string()), from + value.len())
+    (TokenKind::Field(name.to_string(), value.to_string()), from + value.len())
 }
 
-/// The place of the slash that ends a regular expression; none if this is no such thing but, say, a path.
+/// Returns the offset of the slash that ends a regular expression. Returns `None` for other text, such as a path.
 fn regex_end(text: &str) -> Option<usize> {
     if !text.starts_with('/') {
         return None;
@@ -344,10 +356,10 @@ fn regex_end(text: &str) -> Option<usize> {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
             '/' => {
-                let ends = text[at + 1..].chars().next().is_none_or(char::is_whitespace);
-                // `/tmp/` is a folder.
+                let is_last = text[at + 1..].chars().next().is_none_or(char::is_whitespace);
+                // `/tmp/` is a folder, so a pattern must contain a special character.
                 let is_pattern = text[1..at].contains(['*', '+', '?', '[', '(', '{', '|', '^', '$', '\\']);
-                return (ends && is_pattern).then_some(at);
+                return (is_last && is_pattern).then_some(at);
             }
             _ => {}
         }
@@ -355,32 +367,33 @@ fn regex_end(text: &str) -> Option<usize> {
     None
 }
 
-/// Parts closing parentheses from the end of a word.
-fn close_after(tokens: &mut Vec<Token>, word: &str, from: usize, to: usize) {
+/// Splits the closing parentheses off the end of a word, and adds all of them as tokens.
+fn split_closing(tokens: &mut Vec<Token>, word: &str, from: usize, to: usize) {
     let bare = word.trim_end_matches(')');
-    // `main()` closes what it opens.
-    let own = bare.matches('(').count().min(word.len() - bare.len());
-    let bare = &word[..bare.len() + own];
+    // In `main()` the closing parenthesis belongs to the word.
+    let own_count = bare.matches('(').count().min(word.len() - bare.len());
+    let bare = &word[..bare.len() + own_count];
     if !bare.is_empty() {
-        let (what, _) = token(bare, 0);
-        tokens.push(Token { span: from..from + bare.len(), what, negated: false });
+        let (kind, _) = token(bare, 0);
+        tokens.push(Token { span: from..from + bare.len(), kind, negated: false });
     }
     for at in from + bare.len()..to {
-        tokens.push(Token { span: at..at + 1, what: What::Close, negated: false });
+        tokens.push(Token { span: at..at + 1, kind: TokenKind::Close, negated: false });
     }
 }
 
-fn at(text: &str, span: &Range<usize>, error: &Error) -> Error {
-    let shown = caret(text, span, &error.to_string(), None);
+/// Marks the part of the query that an error is about.
+fn with_span(text: &str, span: &Range<usize>, error: &Error) -> Error {
+    let marked = error_at(text, span, &error.to_string(), None);
     match error.hint_text() {
-        Some(hint) => shown.hint(hint),
-        None => shown,
+        Some(hint) => marked.hint(hint),
+        None => marked,
     }
 }
 
-/// An error that shows the part of the query it is about.
-fn caret(text: &str, span: &Range<usize>, what: &str, hint: Option<&str>) -> Error {
-    let error = Error::new(ErrorKind::Usage, what).about(text, span.clone());
+/// An error that marks the part of the query it is about.
+fn error_at(text: &str, span: &Range<usize>, message: &str, hint: Option<&str>) -> Error {
+    let error = Error::new(ErrorKind::Usage, message).about(text, span.clone());
     match hint {
         Some(hint) => error.hint(hint),
         None => error,
@@ -392,20 +405,21 @@ mod tests {
     use super::*;
 
     fn show_node(node: &Node) -> String {
-        let many = |nodes: &[Node], between: &str| nodes.iter().map(show_node).collect::<Vec<_>>().join(between);
+        let join = |nodes: &[Node], between: &str| nodes.iter().map(show_node).collect::<Vec<_>>().join(between);
         match node {
             Node::Words(chunk) if chunk.quoted => format!("\"{}\"", chunk.terms.join(" ")),
             Node::Words(chunk) => chunk.terms.join("+"),
-            Node::Prefix(beginning) => format!("{beginning}*"),
+            Node::Prefix(prefix) => format!("{prefix}*"),
             Node::Pattern(pattern) => format!("/{}/", pattern.source),
-            Node::Any(nodes) => format!("({})", many(nodes, " | ")),
-            Node::All(nodes) => format!("({})", many(nodes, " & ")),
+            Node::Any(nodes) => format!("({})", join(nodes, " | ")),
+            Node::All(nodes) => format!("({})", join(nodes, " & ")),
             Node::Not(node) => format!("!{}", show_node(node)),
             Node::Is(condition) => format!("{:?}", condition.test),
             other => format!("{other:?}"),
         }
     }
 
+    /// Shows a query as its words, `+` requirements, `-` exclusions and `[conditions]`, or as its error.
     fn show(text: &str) -> String {
         match parse(text, &Surroundings::default()) {
             Ok(parsed) => {
@@ -429,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_are_understood() {
+    fn operators_are_parsed() {
         for (text, shown) in [
             ("oauth retry", "oauth retry"),
             ("oauth -github", "oauth -github"),
@@ -489,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_shown() {
+    fn errors_mark_the_invalid_part() {
         for (text, shown) in [
             ("x role:robot y", "error: there is no role \"robot\": role:robot"),
             ("日本 since:soon", "error: cannot read \"soon\" as a date: since:soon"),
@@ -497,9 +511,10 @@ mod tests {
         ] {
             assert_eq!(show(text), shown, "{text}");
         }
-        for (several, one) in [("x since:last friday y", "x y since:\"last friday\""), ("since:2 days ago", "since:2d")]
+        for (words, single) in
+            [("x since:last friday y", "x y since:\"last friday\""), ("since:2 days ago", "since:2d")]
         {
-            assert!(show(several).contains("Since") && show(several) == show(one), "{several}");
+            assert!(show(words).contains("Since") && show(words) == show(single), "{words}");
         }
         assert!(show("x /(/").starts_with("error: cannot use the pattern"));
         assert!(show("/abc+/ OR x").contains("must stand by itself"));

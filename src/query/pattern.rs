@@ -1,7 +1,7 @@
-//! Text to be found letter by letter, and regular expressions. Pure.
+//! Patterns: regular expressions, and text to be found literally. Pure.
 //!
-//! The index knows words, not letters. So a pattern is taken apart into what any match of it must hold: whole words,
-//! and pieces of words. They narrow the search down to a few candidates, and only those are read.
+//! The index contains words, not letters. So a pattern is reduced to the words and parts of words that every match must
+//! contain. They narrow the search down to a few candidates, and only those are checked against the pattern.
 
 use std::ops::Range;
 
@@ -13,17 +13,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::query::Node;
 use crate::tokenize::{self, TERM_CAP};
 
-/// The most words by which a text is looked up.
+/// Maximum number of words used to look up a literal text.
 const NEEDS_CAP: usize = 64;
-/// How large a compiled expression may be, in bytes.
+/// Maximum size of a compiled expression, in bytes.
 const SIZE_CAP: usize = 1 << 20;
 
-/// A pattern, and what every text that matches it must hold.
+/// A pattern, and the words that every matching text must contain.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// As it was typed.
+    /// The pattern as typed.
     pub source: String,
-    /// What every match holds.
+    /// The words and parts of words that every match contains.
     pub needs: Vec<Node>,
     regex: Regex,
 }
@@ -35,15 +35,15 @@ impl PartialEq for Pattern {
 }
 
 impl Pattern {
-    /// Text to be found just as it is.
+    /// A pattern for a text to be found literally.
     pub fn literal(text: &str, any_case: bool) -> Result<Self> {
         let mut needs = needs_of(text);
-        // The text itself is compared in any case; so much narrows it down enough.
+        // Candidates are compared with the whole text anyway, and this many words narrow the search down enough.
         needs.truncate(NEEDS_CAP);
         Self::new(text, &regex::escape(text), any_case, needs)
     }
 
-    /// A regular expression. Small letters only mean any case.
+    /// A regular expression. Ignores case if it contains no capitals.
     pub fn regex(source: &str) -> Result<Self> {
         let any_case = !source.chars().any(char::is_uppercase);
         let parsed = ParserBuilder::new().nest_limit(50).build().parse(source);
@@ -65,25 +65,27 @@ impl Pattern {
         Ok(Self { source: source.to_string(), needs, regex })
     }
 
-    /// Whether a text matches.
+    /// Reports whether a text contains a match.
     pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
 
-    /// Where a text matches.
+    /// Returns the byte ranges of all matches that are not empty.
     pub fn matches<'t>(&'t self, text: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
         self.regex.find_iter(text).map(|found| found.range()).filter(|range| !range.is_empty())
     }
 }
 
+/// The error for an invalid or too large expression.
 fn refused(source: &str, error: &dyn std::fmt::Display) -> Error {
     let text = error.to_string();
-    let why = text.lines().rev().map(|line| line.trim().trim_start_matches("error: ")).find(|line| !line.is_empty());
-    Error::new(ErrorKind::Usage, format!("cannot use the pattern {source:?}: {}", why.unwrap_or("it is not valid")))
+    let reason = text.lines().rev().map(|line| line.trim().trim_start_matches("error: ")).find(|line| !line.is_empty());
+    Error::new(ErrorKind::Usage, format!("cannot use the pattern {source:?}: {}", reason.unwrap_or("it is not valid")))
         .hint("search with -F to find text just as it is")
 }
 
-/// What a text holds that has this one in it: its words are whole, but for those at its ends.
+/// Returns the terms that every text containing this one must have. Words inside it are whole words. The words at its
+/// ends may be parts of longer ones.
 fn needs_of(text: &str) -> Vec<Node> {
     let mut needs = Vec::new();
     let mut at = 0;
@@ -95,11 +97,11 @@ fn needs_of(text: &str) -> Vec<Node> {
     needs
 }
 
-/// What follows from a run of letters and digits. Where a script without blanks begins or ends, so does a word.
+/// Returns the terms for a run of letters and digits. A change to or from a script without blanks also separates words.
 fn needs_of_segment(segment: &str, open_left: bool, open_right: bool) -> Vec<Node> {
     let mut starts = vec![0];
     let mut before = None;
-    // Marks belong to what they stand behind.
+    // Combining marks belong to the character before them.
     for (at, c) in segment.char_indices().filter(|(_, c)| c.is_alphanumeric()) {
         let is_unspaced = tokenize::is_unspaced(c);
         if before.replace(is_unspaced).is_some_and(|before| before != is_unspaced) {
@@ -113,29 +115,32 @@ fn needs_of_segment(segment: &str, open_left: bool, open_right: bool) -> Vec<Nod
     starts.iter().copied().zip(ends).flat_map(run).collect()
 }
 
-/// What follows from letters and digits of one sort. At an end of the text they may be a piece of a longer word, which is
-/// cut into parts elsewhere: then only the identifier as a whole is sure to hold it.
+/// Returns the terms for letters and digits that are all of a script with blanks, or all of one without.
+///
+/// At an end of the text they may be part of a longer identifier, which the tokenizer cuts at other positions. Then
+/// only the identifier as a whole is certain to contain them.
 fn needs_of_run(segment: &str, open_left: bool, open_right: bool) -> Vec<Node> {
     let parts: Vec<String> =
         tokenize::terms(segment).into_iter().filter(|(_, _, whole)| !whole).map(|(term, _, _)| term).collect();
-    // Of a script without blanks each pair is a term, at the ends too; folded, it may be one character: `ﾃﾞ`.
+    // In a script without blanks each pair is a term, even at the ends. A folded pair may be one character: `ﾃﾞ`.
     let has_pairs = segment.chars().filter(|c| tokenize::is_unspaced(*c)).count() > 1;
     if !(open_left || open_right) || has_pairs {
         return parts.into_iter().map(Node::Term).collect();
     }
     let mut text = parts.concat();
-    // A longer one is cut in the index, with the mark in front of it.
+    // The index cuts longer terms. The mark before a whole identifier takes one byte.
     let is_long = text.len() >= TERM_CAP;
     text.truncate(text.floor_char_boundary(TERM_CAP - 1));
     let is_short = text.chars().count() < 2 && !text.chars().all(tokenize::is_unspaced);
-    // A small letter behind capitals cuts them elsewhere: `PRs` is p, rs; and `Ü1` is one word, but `Ü10z` three.
+    // Small letters after capitals move the cut: `DB` is db, but `DBset` is d, bset. And `Ü1` is one word, but `Ü10z`
+    // is three.
     let is_mixed = !segment.is_ascii() && segment.contains(char::is_numeric) && segment.contains(char::is_alphabetic);
     let is_cut = is_long || parts.len() > 1 || is_mixed || open_right && segment.ends_with(char::is_uppercase);
     let (open_left, open_right) = if is_cut { (true, true) } else { (open_left, open_right) };
     if text.is_empty() || is_short { Vec::new() } else { vec![Node::Part { text, open_left, open_right }] }
 }
 
-/// What every match of an expression holds.
+/// Returns the terms that every match of an expression must contain.
 fn needs_of_expression(hir: &Hir) -> Vec<Node> {
     match hir.kind() {
         HirKind::Concat(parts) => needs_of_sequence(parts),
@@ -148,16 +153,16 @@ fn needs_of_expression(hir: &Hir) -> Vec<Node> {
         }
         HirKind::Repetition(repetition) if repetition.min > 0 => needs_of_expression(&repetition.sub),
         HirKind::Capture(capture) => needs_of_expression(&capture.sub),
-        _ => fixed(hir).map(|text| needs_of(&text)).unwrap_or_default(),
+        _ => literal_text(hir).map(|text| needs_of(&text)).unwrap_or_default(),
     }
 }
 
-/// Fixed pieces that follow one another are one text.
+/// Returns the terms for a sequence. Adjacent literal pieces are joined into one text.
 fn needs_of_sequence(parts: &[Hir]) -> Vec<Node> {
     let mut needs = Vec::new();
     let mut text = String::new();
     for part in parts {
-        if let Some(piece) = fixed(part) {
+        if let Some(piece) = literal_text(part) {
             text += &piece;
             continue;
         }
@@ -168,15 +173,15 @@ fn needs_of_sequence(parts: &[Hir]) -> Vec<Node> {
     needs
 }
 
-/// The text an expression stands for, if it stands for one; letters in either case are one.
-fn fixed(hir: &Hir) -> Option<String> {
+/// Returns the only text that an expression matches, if there is only one. Upper and lower case count as the same.
+fn literal_text(hir: &Hir) -> Option<String> {
     match hir.kind() {
         HirKind::Literal(literal) => String::from_utf8(literal.0.to_vec()).ok(),
         HirKind::Class(Class::Unicode(class)) => {
             let mut letters = class.iter().flat_map(|range| (range.start()..=range.end()).take(5));
             let first = letters.next()?.to_lowercase().next()?;
-            let same = letters.take(5).all(|letter| letter.to_lowercase().next() == Some(first));
-            same.then(|| first.to_string())
+            let is_one_letter = letters.take(5).all(|letter| letter.to_lowercase().next() == Some(first));
+            is_one_letter.then(|| first.to_string())
         }
         _ => None,
     }
@@ -186,20 +191,21 @@ fn fixed(hir: &Hir) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// Shows terms, with `~` where more characters may precede or follow.
     fn show(needs: &[Node]) -> String {
-        let one = |need: &Node| match need {
+        let show_need = |need: &Node| match need {
             Node::Term(term) => term.clone(),
             Node::Part { text, open_left, open_right } => {
                 format!("{}{text}{}", if *open_left { "~" } else { "" }, if *open_right { "~" } else { "" })
             }
             Node::Any(branches) => format!(
                 "({})",
-                branches.iter().map(|one| show(std::slice::from_ref(one))).collect::<Vec<_>>().join("|")
+                branches.iter().map(|branch| show(std::slice::from_ref(branch))).collect::<Vec<_>>().join("|")
             ),
             Node::All(all) => show(all),
             other => format!("{other:?}"),
         };
-        needs.iter().map(one).collect::<Vec<_>>().join(" ")
+        needs.iter().map(show_need).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -244,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_looked_up_is_refused() {
+    fn patterns_without_words_are_refused() {
         for source in [".*", "", "(", "[a-z]+", "a{1000}{1000}", "x|"] {
             assert!(Pattern::regex(source).is_err(), "{source}");
         }
@@ -252,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn small_letters_mean_any_case() {
+    fn lowercase_patterns_ignore_case() {
         assert!(Pattern::regex("retry").expect("valid").is_match("RETRY"));
         assert!(!Pattern::regex("Retry").expect("valid").is_match("retry"));
         assert!(!Pattern::literal("retry", false).expect("valid").is_match("RETRY"));

@@ -1,11 +1,12 @@
-//! Secrets that only their name gives away: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`, `Authorization: …`.
+//! Finds secrets by the name they are assigned to: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`,
+//! `Authorization: …`.
 
 use std::ops::Range;
 
 use crate::redact::Secret;
 use crate::redact::chance::{is_password, is_random, is_stand_in, is_uuid};
 
-/// Parts of names that say that a secret is assigned to them, in any case.
+/// Parts of names that usually have a secret as their value, in any case.
 #[rustfmt::skip]
 pub(super) const NAMES: [&str; 39] = [
     "password", "passwd", "passphrase", "pwd", "passwort", "secret", "token", "apikey", "api_key", "api-key",
@@ -15,52 +16,53 @@ pub(super) const NAMES: [&str; 39] = [
     "session_key", "webhook_key", "authtoken", "encryption-key", "signing-key", "app_key",
 ];
 
-/// Ends of names that speak about a secret without being one.
+/// Endings of names that describe a secret without being one, such as `token_count`.
 #[rustfmt::skip]
-const ABOUT: [&str; 26] = [
+const DESCRIPTIVE_ENDINGS: [&str; 26] = [
     "id", "ids", "name", "names", "url", "uri", "path", "file", "dir", "type", "arn", "count", "limit", "ttl",
     "hash", "length", "len", "size", "index", "usage", "policy", "field", "expiry", "at", "endpoint", "izer",
 ];
 
-/// The longest value that is looked at.
+/// The number of bytes of a value that are examined.
 const VALUE_CAP: usize = 2000;
 
 const PASSWORD: &str = "password";
 const SECRET: &str = "secret";
 
-/// Whether a kind says less than any other.
+/// Reports whether `kind` is generic, so that any other kind describes the secret better.
 pub(super) fn is_general(kind: &str) -> bool {
     kind == SECRET || kind == PASSWORD
 }
 
-/// Reads on from a name: is something assigned to it, and is that a secret?
+/// Finds a secret that is assigned to the name around `part`, which is a match of [`NAMES`].
 pub(super) fn find(text: &str, part: Range<usize>) -> Option<Secret> {
-    let name = name_around(text, &part);
-    if speaks_about(&text[part.end..name.end]) {
+    let name = whole_name(text, &part);
+    if describes_secret(&text[part.end..name.end]) {
         return None;
     }
     let word = text[part].to_ascii_lowercase();
     let is_password = word.contains("pass") || word == "pwd";
-    let mut at = behind_sign(text, &name, word == "bearer")?;
-    // `token: String = "…"` has its value behind the second sign.
+    let mut at = value_start(text, &name, word == "bearer")?;
+    // In `token: String = "…"` the value comes after the second sign.
     for _ in 0..2 {
         let (value, quoted) = value_at(text, at)?;
-        if let Some(secret) = judged(text, &value, quoted, is_password, &word) {
+        if let Some(secret) = classify(text, &value, quoted, is_password, &word) {
             return Some(secret);
         }
         let rest = &text[value.end..];
-        let blank = rest.len() - rest.trim_start_matches(' ').len();
-        if quoted || !rest[blank..].starts_with('=') {
+        let spaces = rest.len() - rest.trim_start_matches(' ').len();
+        if quoted || !rest[spaces..].starts_with('=') {
             return None;
         }
-        at = value.end + blank + 1;
+        at = value.end + spaces + 1;
     }
     None
 }
 
-fn judged(text: &str, value: &Range<usize>, quoted: bool, is_pass: bool, word: &str) -> Option<Secret> {
+/// Decides whether the value assigned to a name is a secret. `word` is the matching part of the name, in lower case.
+fn classify(text: &str, value: &Range<usize>, quoted: bool, is_pass: bool, word: &str) -> Option<Secret> {
     let content = &text[value.clone()];
-    // What is called is no value.
+    // A function call or index expression is not a literal value.
     if !quoted && text[value.end..].starts_with(['(', '[', '{']) {
         return None;
     }
@@ -72,43 +74,45 @@ fn judged(text: &str, value: &Range<usize>, quoted: bool, is_pass: bool, word: &
     if is_uuid(content) {
         return if matches!(word, "token" | "bearer") { None } else { found(SECRET).filter(|_| !is_stand_in(content)) };
     }
-    // What is set as a secret in an environment, or between quotes, may be made of words.
-    let is_made_up = word == "secret" && is_password(content) && content.len() >= if quoted { 20 } else { 12 };
+    // A secret in an environment variable or in quotes can consist of words.
+    let is_chosen_secret = word == "secret" && is_password(content) && content.len() >= if quoted { 20 } else { 12 };
     let is_set = quoted || text[..value.start].ends_with('=');
-    if is_made_up && is_set && !content.contains(['/', '.', '_']) {
+    if is_chosen_secret && is_set && !content.contains(['/', '.', '_']) {
         return found(SECRET);
     }
-    let least = if word == "authorization" { 12 } else { 16 };
+    let min_len = if word == "authorization" { 12 } else { 16 };
     let is_path = content.starts_with(['/', '.', '~']) || content.contains("://");
-    if !is_pass && !is_path && is_random(content, least) { found(SECRET) } else { None }
+    if !is_pass && !is_path && is_random(content, min_len) { found(SECRET) } else { None }
 }
 
-/// The whole name a part stands in.
-fn name_around(text: &str, part: &Range<usize>) -> Range<usize> {
+/// Returns the range of the whole name that contains `part`.
+fn whole_name(text: &str, part: &Range<usize>) -> Range<usize> {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte == b'-';
     let bytes = text.as_bytes();
     let before = bytes[..part.start].iter().rev().take(80).take_while(|byte| is_name(byte)).count();
-    let behind = bytes[part.end..].iter().take(80).take_while(|byte| is_name(byte)).count();
-    part.start - before..part.end + behind
+    let after = bytes[part.end..].iter().take(80).take_while(|byte| is_name(byte)).count();
+    part.start - before..part.end + after
 }
 
-/// Whether the end of a name says that it only speaks about a secret: `token_count`, `secretName`, `passwordField`.
-fn speaks_about(end: &str) -> bool {
-    let small = end.to_ascii_lowercase();
-    let last = small.rsplit(['_', '-']).next().unwrap_or_default();
-    ABOUT.contains(&last) || ABOUT.iter().any(|about| end.len() > 2 && end.ends_with(&capital(about)))
+/// Reports whether the end of a name shows that it only describes a secret: `token_count`, `secretName`,
+/// `passwordField`.
+fn describes_secret(end: &str) -> bool {
+    let lower = end.to_ascii_lowercase();
+    let last = lower.rsplit(['_', '-']).next().unwrap_or_default();
+    DESCRIPTIVE_ENDINGS.contains(&last)
+        || DESCRIPTIVE_ENDINGS.iter().any(|ending| end.len() > 2 && end.ends_with(&capitalized(ending)))
 }
 
-fn capital(word: &str) -> String {
+fn capitalized(word: &str) -> String {
     let mut chars = word.chars();
     chars.next().map(|first| first.to_ascii_uppercase().to_string() + chars.as_str()).unwrap_or_default()
 }
 
-/// Where the value begins that is assigned to a name, if one is.
-fn behind_sign(text: &str, name: &Range<usize>, is_scheme: bool) -> Option<usize> {
+/// Returns the offset of the value assigned to a name, if there is one. `is_scheme` is true for `Bearer`.
+fn value_start(text: &str, name: &Range<usize>, is_scheme: bool) -> Option<usize> {
     let rest = &text[name.end..];
     let skip = |rest: &str, of: &[char]| rest.len() - rest.trim_start_matches(of).len();
-    // Quotes around the name, maybe escaped, and the bracket of an index.
+    // Skip quotes around the name, possibly escaped, and the bracket of an index.
     let mut at = skip(rest, &['\\', '"', '\'', '`', ']', ')']).min(6);
     let is_element = text[..name.start].ends_with('<') && rest.starts_with('>');
     if is_element {
@@ -120,20 +124,20 @@ fn behind_sign(text: &str, name: &Range<usize>, is_scheme: bool) -> Option<usize
     {
         return Some(name.end + rest.len() - inner.len());
     }
-    let blank = skip(&rest[at..], &[' ', '\t']);
-    let sign = skip(&rest[at + blank..], &['=', ':', '>']);
-    if (1..=3).contains(&sign) && blank < 40 && !rest[at + blank..].starts_with('>') {
-        at += blank + sign;
+    let spaces = skip(&rest[at..], &[' ', '\t']);
+    let sign = skip(&rest[at + spaces..], &['=', ':', '>']);
+    if (1..=3).contains(&sign) && spaces < 40 && !rest[at + spaces..].starts_with('>') {
+        at += spaces + sign;
         return Some(name.end + at + skip(&rest[at..], &[' ', '\t']).min(40));
     }
-    // `--token x`, `Bearer x`: a blank is enough.
+    // In `--token x` and `Bearer x` a space is enough.
     let is_flag = text[name.clone()].starts_with("--");
-    ((is_flag || is_scheme) && at == 0 && blank > 0 && sign == 0).then_some(name.end + blank)
+    ((is_flag || is_scheme) && at == 0 && spaces > 0 && sign == 0).then_some(name.end + spaces)
 }
 
-/// The value that begins here, without its quotes, and whether it had any.
+/// Returns the range of the value at `at`, without its quotes, and whether it was quoted.
 fn value_at(text: &str, at: usize) -> Option<(Range<usize>, bool)> {
-    let at = at + scheme(&text[at..]);
+    let at = at + auth_scheme_len(&text[at..]);
     let rest = &text[at..text.ceil_char_boundary((at + VALUE_CAP).min(text.len()))];
     let lead = rest.len() - rest.trim_start_matches('\\').len();
     let prefix =
@@ -142,25 +146,30 @@ fn value_at(text: &str, at: usize) -> Option<(Range<usize>, bool)> {
     let quote = rest[open..].chars().next()?;
     if matches!(quote, '"' | '\'' | '`') {
         let from = open + 1;
-        let inner = from + scheme(&rest[from..]);
+        let inner = from + auth_scheme_len(&rest[from..]);
         let end = rest[inner..].find([quote, '\n', '\\'])?;
         return Some((at + inner..at + inner + end, true));
     }
-    let ends = |c: char| c.is_whitespace() || c.is_control() || "\"'`,;(){}[]<>|\\".contains(c);
-    let end = rest.find(ends).unwrap_or(rest.len());
-    // In `a=1&token=x&b=2` the next name ends the value; a lone `&` is part of it.
-    let end = rest[..end].match_indices('&').map(|(at, _)| at).find(|at| next_is_name(&rest[at + 1..])).unwrap_or(end);
+    let ends_value = |c: char| c.is_whitespace() || c.is_control() || "\"'`,;(){}[]<>|\\".contains(c);
+    let end = rest.find(ends_value).unwrap_or(rest.len());
+    // In `a=1&token=x&b=2` the next parameter ends the value. Any other `&` is part of it.
+    let end = rest[..end]
+        .match_indices('&')
+        .map(|(at, _)| at)
+        .find(|at| starts_with_parameter(&rest[at + 1..]))
+        .unwrap_or(end);
     let end = rest[..end].trim_end_matches(['.', ':', '?']).len();
     (end > 0).then_some((at..at + end, false))
 }
 
-fn next_is_name(text: &str) -> bool {
+/// Reports whether the text after an `&` begins another URL parameter.
+fn starts_with_parameter(text: &str) -> bool {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "_-.".contains(c));
     text.is_empty() || text.starts_with('&') || (rest.len() < text.len() && rest.starts_with('='))
 }
 
-/// How long the word is that says how somebody is authorised: `Bearer `, `Basic `.
-fn scheme(text: &str) -> usize {
+/// Returns the length of the authentication scheme at the start of `text`: `Bearer `, `Basic `.
+fn auth_scheme_len(text: &str) -> usize {
     let schemes = ["bearer ", "basic ", "token ", "apikey "];
     let found =
         schemes.iter().find(|word| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)));

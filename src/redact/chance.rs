@@ -1,57 +1,58 @@
-//! Tells what chance made from what a person wrote: random characters from words, and placeholders from both.
+//! Distinguishes random strings, made-up passwords, ordinary words and placeholders.
 
-/// Pairs of letters that make up most of English and of code; of random letters, a fifth.
-const PAIRS: &str = "th he in er an re nd at on nt ha es st en ed to it ou ea hi is or ti as te et ng of al de se le \
-    sa si ar ve ra ld ur ro ri ic me li ne ce io ll co ma be el ta la ch us no om ec ge ee ss di em ho tr un ot sh ts \
-    ut ac il lo ul pe ca po mo ow so pr id ex im ap ke ey ok cr fi fr ad am ab ag ai ay ck cl ct cu da do ef ei ep ev \
-    fe fo gr ie if ig ir iv ki mp na nc nf ns op os ow pa pl pu ry sc sp su sw sy tt ty ue up va vi wh wo ww ov ub";
+/// Letter pairs that are common in English and code. They make up only a fifth of the pairs in random letters.
+const COMMON_PAIRS: &str = "th he in er an re nd at on nt ha es st en ed to it ou ea hi is or ti as te et ng of al \
+    de se le sa si ar ve ra ld ur ro ri ic me li ne ce io ll co ma be el ta la ch us no om ec ge ee ss di em ho tr \
+    un ot sh ts ut ac il lo ul pe ca po mo ow so pr id ex im ap ke ey ok cr fi fr ad am ab ag ai ay ck cl ct cu da \
+    do ef ei ep ev fe fo gr ie if ig ir iv ki mp na nc nf ns op os ow pa pl pu ry sc sp su sw sy tt ty ue up va vi \
+    wh wo ww ov ub";
 
-/// What stands where a secret should go.
+/// Substrings of placeholder values.
 #[rustfmt::skip]
-const STAND_INS: [&str; 21] = [
+const PLACEHOLDERS: [&str; 21] = [
     "your", "placeholder", "changeme", "change_me", "change-me", "redacted", "dummy", "xxxx", "****",
     "....", "...", "…", "••", "<", "{{", "${", "insert", "replace", "todo", "_here", "-here",
 ];
 
-/// Whether a value only stands in for a secret.
+/// Reports whether a value is a placeholder for a secret.
 pub(super) fn is_stand_in(value: &str) -> bool {
-    let small = value.to_ascii_lowercase();
-    // In capitals it is part of the example keys that everybody copies, and those are masked like any other.
-    STAND_INS.iter().any(|word| small.contains(word))
+    let lower = value.to_ascii_lowercase();
+    // Only lower case: `EXAMPLE` occurs in widely copied example keys, which are redacted like any other key.
+    PLACEHOLDERS.iter().any(|word| lower.contains(word))
         || value.contains("example")
-        || longest_run(small.as_bytes()) >= 8.min(small.len())
+        || longest_run(lower.as_bytes()) >= 8.min(lower.len())
 }
 
-/// The longest run of one and the same byte.
+/// Returns the length of the longest run of one byte.
 fn longest_run(bytes: &[u8]) -> usize {
     bytes.chunk_by(|a, b| a == b).map(<[u8]>::len).max().unwrap_or(0)
 }
 
-/// Whether a value looks as if chance had made it: long, without words, of several kinds of characters.
-pub(super) fn is_random(value: &str, least: usize) -> bool {
+/// Reports whether a value looks random: at least `min_len` bytes, several kinds of characters, no words.
+pub(super) fn is_random(value: &str, min_len: usize) -> bool {
     let bytes = value.as_bytes();
     let count = |is: fn(&u8) -> bool| bytes.iter().filter(|byte| is(byte)).count();
     let (digits, upper, lower) =
         (count(u8::is_ascii_digit), count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
     let letters = upper + lower;
     let is_mixed = letters > 0 && (digits > 0 || (upper > 2 && lower > 2));
-    bytes.len() >= least
+    bytes.len() >= min_len
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-.~%:$!".contains(byte))
         && is_mixed
         && entropy(bytes) >= 3.0
         && !is_stand_in(value)
-        && !counts_up(bytes)
-        && (share_of_words(bytes) < 0.45 || digits_inside(bytes) >= 3)
+        && !has_ascending_run(bytes)
+        && (common_pair_share(bytes) < 0.45 || digits_between_letters(bytes) >= 3)
 }
 
-/// How often a digit stands between two letters, as in no word.
-fn digits_inside(bytes: &[u8]) -> usize {
+/// Counts the digits between two letters, which do not occur in words.
+fn digits_between_letters(bytes: &[u8]) -> usize {
     let is_inside =
         |three: &&[u8]| three[0].is_ascii_alphabetic() && three[1].is_ascii_digit() && three[2].is_ascii_alphabetic();
     bytes.windows(3).filter(is_inside).count()
 }
 
-/// Bits for each byte, by how often each occurs.
+/// Returns the Shannon entropy in bits per byte.
 fn entropy(bytes: &[u8]) -> f64 {
     let mut counts = [0usize; 256];
     bytes.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
@@ -64,28 +65,28 @@ fn entropy(bytes: &[u8]) -> f64 {
         .sum()
 }
 
-/// Whether it is something like `1234567890abcdef`.
-fn counts_up(bytes: &[u8]) -> bool {
+/// Reports whether it contains an ascending sequence, as in `1234567890abcdef`.
+fn has_ascending_run(bytes: &[u8]) -> bool {
     bytes.chunk_by(|a, b| *b == a.wrapping_add(1)).any(|run| run.len() >= 8)
 }
 
-/// How many neighbouring letters are such as stand in words.
-fn share_of_words(bytes: &[u8]) -> f64 {
+/// Returns the share of letter pairs that are common in words.
+fn common_pair_share(bytes: &[u8]) -> f64 {
     let mut pairs = 0.0;
     let mut common = 0.0;
     for pair in bytes.windows(2).filter(|pair| pair.iter().all(u8::is_ascii_alphabetic)) {
         pairs += 1.0;
-        let small = [pair[0].to_ascii_lowercase(), pair[1].to_ascii_lowercase()];
-        if PAIRS.as_bytes().split(|byte| *byte == b' ').any(|known| known == small) {
+        let lower = [pair[0].to_ascii_lowercase(), pair[1].to_ascii_lowercase()];
+        if COMMON_PAIRS.as_bytes().split(|byte| *byte == b' ').any(|common_pair| common_pair == lower) {
             common += 1.0;
         }
     }
-    // Few pairs say nothing, nor do the six letters of hexadecimal; the digits between them do.
+    // A few pairs prove nothing. Neither do the six letters of hexadecimal; the digits between them do.
     let is_hex = bytes.iter().all(u8::is_ascii_hexdigit);
     if pairs < 3.0 || is_hex { 0.0 } else { common / pairs }
 }
 
-/// Whether it is a UUID.
+/// Reports whether a value is a UUID.
 pub(super) fn is_uuid(value: &str) -> bool {
     value.len() == 36
         && value.bytes().enumerate().all(|(at, byte)| match at {
@@ -94,21 +95,21 @@ pub(super) fn is_uuid(value: &str) -> bool {
         })
 }
 
-/// Whether it may be a password a person made up: letters with digits or signs among them, not a word of code.
+/// Reports whether a value may be a password that a person made up: letters mixed with digits or symbols, not code.
 pub(super) fn is_password(value: &str) -> bool {
     let has = |is: fn(char) -> bool| value.chars().any(is);
-    let signs = has(|c| "!@#$%^&*?+=~".contains(c));
+    let has_symbol = has(|c| "!@#$%^&*?+=~".contains(c));
     let stem: String = value.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
     (6..=128).contains(&value.len())
         && has(|c| c.is_ascii_alphabetic())
-        && (signs || has(|c| c.is_ascii_digit()))
+        && (has_symbol || has(|c| c.is_ascii_digit()))
         && !has(|c| c.is_whitespace() || c.is_control() || "(){}[]<>;|\\\"'`".contains(c))
         && !is_stand_in(value)
         && !HARMLESS.contains(&stem.as_str())
         && !is_code(value)
 }
 
-/// What is set as a password in every example; taking it out hides nothing.
+/// Passwords used in examples, without digits and symbols. Redacting them would hide nothing.
 #[rustfmt::skip]
 pub(super) const HARMLESS: [&str; 34] = [
     "", "a", "abc", "admin", "bar", "changeme", "demo", "dev", "foo", "guest", "local", "minio", "mongo",
@@ -116,20 +117,20 @@ pub(super) const HARMLESS: [&str; 34] = [
     "postgres", "pw", "pwd", "rabbitmq", "redis", "root", "secret", "test", "testpassword", "user",
 ];
 
-/// Whether it is a name or expression of code: `user.password2`, `a1 + b`, `utf8`.
+/// Reports whether a value is an identifier or expression: `user.password2`, `a1 + b`, `utf8`.
 fn is_code(value: &str) -> bool {
     let word = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let dotted = value.contains('.') && value.split('.').all(|part| word(part) && !part.as_bytes()[0].is_ascii_digit());
     let starts_as_code = value.starts_with(['$', '@', '&', '*', '%', '#', '!', '=', '~', '?', '+', '/', '-']);
     let rest_is_word = word(value.get(1..).unwrap_or_default());
-    let digits_last = value.trim_end_matches(|c: char| c.is_ascii_digit());
-    // `password2`, `v1alpha`: a word with its number.
-    let numbered = digits_last.len() >= value.len() - 2
-        && digits_last.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-.".contains(&byte))
-        && share_of_words(digits_last.as_bytes()) > 0.6
+    let without_number = value.trim_end_matches(|c: char| c.is_ascii_digit());
+    // A word with a number: `password2`, `v1alpha`.
+    let numbered = without_number.len() >= value.len() - 2
+        && without_number.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-.".contains(&byte))
+        && common_pair_share(without_number.as_bytes()) > 0.6
         && value.len() < 9
         && !value.starts_with("hunter");
-    dotted || (starts_as_code && rest_is_word && share_of_words(value.as_bytes()) > 0.45) || numbered
+    dotted || (starts_as_code && rest_is_word && common_pair_share(value.as_bytes()) > 0.45) || numbered
 }
 
 #[cfg(test)]
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chance_is_told_from_words() {
+    fn random_strings_are_distinguished_from_words() {
         for value in
             ["9f8a7b6c5d4e3f2a1b0c9d8e", "Zx81kQpR7vT2mN4bLw", "wJalrXUtnFEMI/K7MDENG/bPxRfiCY", "k3v9x2m7q1w8z5j4"]
         {
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_are_told_from_code() {
+    fn passwords_are_distinguished_from_code() {
         for value in ["hunter2", "Tr0ub4dor&3", "S3cr3t!pw", "correct-horse-7-battery", "pa55w0rd!"] {
             assert!(is_password(value), "{value}");
         }

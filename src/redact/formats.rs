@@ -1,5 +1,4 @@
-//! Secrets that give themselves away by their form: the prefixes that issuers put on their keys, JWTs, private keys,
-//! addresses with a password in them.
+//! Finds secrets by their format: keys with an issuer's prefix, JWTs, private keys, URLs with a password.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -9,47 +8,52 @@ use regex::Regex;
 use crate::redact::Secret;
 use crate::redact::chance::{HARMLESS, is_random, is_stand_in};
 
-/// A form of secrets.
+/// A secret format.
 #[derive(Debug)]
 pub(super) struct Format {
     kind: &'static str,
-    /// The strings one of which stands in every such secret, in any case.
+    /// Every such secret contains at least one of these strings, in any case.
     pub(super) anchors: &'static [&'static str],
-    how: How,
+    matcher: Matcher,
 }
 
-/// How the secret is read from where its anchor was found.
+/// The way to find the secret at an anchor.
 #[derive(Debug)]
-enum How {
-    /// It begins with the anchor; group 1, where there is one, is what is taken out.
+enum Matcher {
+    /// The secret begins at the anchor. Only group 1 is redacted if the pattern has one.
     Starts(LazyLock<Option<Regex>>),
-    /// It is somewhere around the anchor, on the same line.
+    /// The secret is group 1 of a match on the same line as the anchor.
     Around(LazyLock<Option<Regex>>),
-    /// It is read by a function of its own.
+    /// A function returns the range of the secret.
     Read(fn(&str, usize) -> Option<Range<usize>>),
 }
 
-/// The furthest that is looked before and behind an anchor.
-const NEAR: usize = 200;
-const FAR: usize = 4000;
+/// The number of bytes examined before an anchor on its line; twice as many are examined after it.
+const LINE_REACH: usize = 200;
+/// The number of bytes examined for a secret that begins at its anchor.
+const SECRET_REACH: usize = 4000;
 
-/// Makes the table's rows short; the pattern is compiled when it is first needed.
+/// Shortens the rows of the table. The pattern is compiled on first use.
 macro_rules! starts {
     ($kind:literal, $anchors:expr, $pattern:literal) => {
         Format {
             kind: $kind,
             anchors: &$anchors,
-            how: How::Starts(LazyLock::new(|| Regex::new(concat!("^(?:", $pattern, ")")).ok())),
+            matcher: Matcher::Starts(LazyLock::new(|| Regex::new(concat!("^(?:", $pattern, ")")).ok())),
         }
     };
 }
 macro_rules! around {
     ($kind:literal, $anchors:expr, $pattern:literal) => {
-        Format { kind: $kind, anchors: &$anchors, how: How::Around(LazyLock::new(|| Regex::new($pattern).ok())) }
+        Format {
+            kind: $kind,
+            anchors: &$anchors,
+            matcher: Matcher::Around(LazyLock::new(|| Regex::new($pattern).ok())),
+        }
     };
 }
 
-/// All forms.
+/// All secret formats.
 #[rustfmt::skip]
 pub(super) static FORMATS: [Format; 56] = [
     starts!("aws key", ["AKIA", "ASIA", "ABIA", "ACCA"], r"A[KSBC][IC]A[A-Z2-7][A-Z0-9]{15}\b"),
@@ -70,9 +74,9 @@ pub(super) static FORMATS: [Format; 56] = [
     starts!("google secret", ["GOCSPX-"], r"GOCSPX-[0-9A-Za-z_-]{20,}"),
     starts!("google token", ["1//0"], r"1//0[0-9A-Za-z_-]{35,}"),
     starts!("jwt", ["eyJ"], r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}"),
-    Format { kind: "private key", anchors: &["-----BEGIN"], how: How::Read(private_key) },
+    Format { kind: "private key", anchors: &["-----BEGIN"], matcher: Matcher::Read(private_key) },
     starts!("private key", ["AGE-SECRET-KEY-"], r"AGE-SECRET-KEY-1[0-9A-Z]{40,}"),
-    Format { kind: "password", anchors: &["://"], how: How::Read(address) },
+    Format { kind: "password", anchors: &["://"], matcher: Matcher::Read(address) },
     around!("password", ["curl "], r#"(?:^|\s)(?:-u|--user|--proxy-user)[ =]?["']?[^\s:"'$]+:([^\s"'$<{]{3,})"#),
     around!("password", ["sshpass "], r#"\s-p ?["']?([^\s"'$<{-][^\s"'$<{]{3,})"#),
     around!("password", ["mysql", "mariadb"], r#"\s-p["']?([^\s"'$<{=]{4,})"#),
@@ -111,23 +115,23 @@ pub(super) static FORMATS: [Format; 56] = [
 ];
 
 impl Format {
-    /// Looks at what stands at an anchor, and notes what is a secret.
+    /// Adds the secrets at the anchor at offset `at` to `found`.
     pub(super) fn find(&self, text: &str, at: usize, found: &mut Vec<Secret>) {
         let mut note = |range: Range<usize>| found.push(Secret { range, kind: self.kind });
-        match &self.how {
-            How::Starts(regex) => {
-                if !begins_here(text, at) {
+        match &self.matcher {
+            Matcher::Starts(regex) => {
+                if !at_word_start(text, at) {
                     return;
                 }
                 let Some(regex) = regex.as_ref() else { return };
-                let rest = &text[at..text.ceil_char_boundary((at + FAR).min(text.len()))];
+                let rest = &text[at..text.ceil_char_boundary((at + SECRET_REACH).min(text.len()))];
                 let Some(groups) = regex.captures(rest) else { return };
                 let Some(secret) = groups.get(1).or(groups.get(0)) else { return };
                 if !is_stand_in(secret.as_str()) {
                     note(at + secret.start()..at + secret.end());
                 }
             }
-            How::Around(regex) => {
+            Matcher::Around(regex) => {
                 let Some(regex) = regex.as_ref() else { return };
                 let (line, from) = line_around(text, at);
                 for groups in regex.captures_iter(line) {
@@ -137,41 +141,43 @@ impl Format {
                     }
                 }
             }
-            How::Read(read) => read(text, at).into_iter().for_each(note),
+            Matcher::Read(read) => read(text, at).into_iter().for_each(note),
         }
     }
 }
 
-/// Whether a word can begin here, rather than go on.
-fn begins_here(text: &str, at: usize) -> bool {
+/// Reports whether `at` is the start of a word.
+fn at_word_start(text: &str, at: usize) -> bool {
     let bytes = text.as_bytes();
     match at.checked_sub(1).map(|before| bytes[before]) {
-        // What follows an escaped line break, as in JSON inside JSON, begins a word too.
+        // A word also starts after an escaped line break, as in JSON inside JSON.
         Some(b'n' | b't' | b'r') if at >= 2 && bytes[at - 2] == b'\\' => true,
         Some(before) => !before.is_ascii_alphanumeric() && before != b'_',
         None => true,
     }
 }
 
+/// Returns the line around `at` and its offset. Long lines are cut on both sides.
 fn line_around(text: &str, at: usize) -> (&str, usize) {
-    let floor = text.floor_char_boundary(at.saturating_sub(NEAR));
-    let ceiling = text.ceil_char_boundary((at + 2 * NEAR).min(text.len()));
+    let floor = text.floor_char_boundary(at.saturating_sub(LINE_REACH));
+    let ceiling = text.ceil_char_boundary((at + 2 * LINE_REACH).min(text.len()));
     let from = memchr::memrchr(b'\n', &text.as_bytes()[floor..at]).map_or(floor, |newline| floor + newline + 1);
     let to = memchr::memchr(b'\n', &text.as_bytes()[at..ceiling]).map_or(ceiling, |newline| at + newline);
     (&text[from..to], from)
 }
 
+/// Reports whether a password is only used in examples.
 fn is_harmless(password: &str) -> bool {
     let stem: String = password.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
     HARMLESS.contains(&stem.as_str())
 }
 
-/// The password in `scheme://user:password@host`, or a lone token in place of the user.
+/// Finds the password in `scheme://user:password@host`, or a token that replaces the user name.
 fn address(text: &str, at: usize) -> Option<Range<usize>> {
     let scheme = text[..at].bytes().next_back().is_some_and(|byte| byte.is_ascii_alphanumeric());
     let start = at + "://".len();
-    let rest = text.get(start..text.ceil_char_boundary((start + 2 * NEAR).min(text.len()))).filter(|_| scheme)?;
-    // By hand: as a pattern, it takes longer to compile than a search takes.
+    let rest = text.get(start..text.ceil_char_boundary((start + 2 * LINE_REACH).min(text.len()))).filter(|_| scheme)?;
+    // Parsed by hand because compiling the pattern takes longer than a whole search.
     let (login, host) = rest.split_once('@')?;
     let is_host = |c: char| c.is_alphanumeric() || "_[$%{".contains(c);
     if !host.starts_with(is_host) || login.contains(|c: char| c.is_whitespace() || "/?\"'`<>\\".contains(c)) {
@@ -190,7 +196,7 @@ fn address(text: &str, at: usize) -> Option<Range<usize>> {
     (!is_variable && !is_plain && !is_stand_in(word)).then_some(password)
 }
 
-/// A private key in its armour, whole or cut off.
+/// Finds a PEM private key, complete or truncated.
 fn private_key(text: &str, at: usize) -> Option<Range<usize>> {
     static HEAD: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"^-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").ok());
@@ -198,17 +204,17 @@ fn private_key(text: &str, at: usize) -> Option<Range<usize>> {
         LazyLock::new(|| Regex::new(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").ok());
     let rest = &text[at..];
     let body = HEAD.as_ref()?.find(rest)?.end();
-    let near = &rest[body..rest.ceil_char_boundary((body + 5 * FAR).min(rest.len()))];
-    let end = TAIL.as_ref()?.find(near).map_or_else(|| armoured(near), |tail| tail.end());
+    let near = &rest[body..rest.ceil_char_boundary((body + 5 * SECRET_REACH).min(rest.len()))];
+    let end = TAIL.as_ref()?.find(near).map_or_else(|| truncated_key_len(near), |tail| tail.end());
     let longest = near[..end].split(|c: char| !c.is_ascii_alphanumeric() && !"+/=".contains(c)).map(str::len).max();
     (longest.unwrap_or(0) >= KEY_LINE).then_some(at..at + body + end)
 }
 
-/// Shorter words are no line of a key, unless it is the last.
+/// The minimum length of a line of a key. Only the last line can be shorter.
 const KEY_LINE: usize = 24;
 
-/// How far the lines of a key go whose end was cut off.
-fn armoured(text: &str) -> usize {
+/// Returns the length of a key whose end marker is missing.
+fn truncated_key_len(text: &str) -> usize {
     let is_key = |line: &str| {
         let line = line.trim();
         line.len() < 8000 && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=\\:,-.".contains(&byte))
@@ -219,23 +225,23 @@ fn armoured(text: &str) -> usize {
             break;
         }
         if !is_key(line) {
-            return joined_up(line);
+            return joined_key_len(line);
         }
         end += line.len();
     }
     text[..end].trim_end().len()
 }
 
-/// How far the lines of a key go that were put on one, as in a title. What follows them is not the key, but the rest of a
-/// line that was cut is.
-fn joined_up(line: &str) -> usize {
+/// Returns the length of a key whose lines were joined into one line, as in a title. Text after the key is not part of
+/// it, but a last word that may be a truncated key line is.
+fn joined_key_len(line: &str) -> usize {
     let (mut at, mut end) = (0, 0);
     let mut words = line.split_inclusive(char::is_whitespace).peekable();
     while let Some(word) = words.next() {
         let text = word.trim_end();
         let key = text.find(|c: char| !c.is_ascii_alphanumeric() && !"+/=\\".contains(c)).unwrap_or(text.len());
-        let is_rest = end > 0 && key > 0 && words.peek().is_none();
-        let is_key = key >= KEY_LINE || is_rest;
+        let is_truncated = end > 0 && key > 0 && words.peek().is_none();
+        let is_key = key >= KEY_LINE || is_truncated;
         if is_key {
             end = at + key;
         }

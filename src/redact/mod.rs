@@ -1,10 +1,10 @@
-//! Finds secrets in a text and puts a word in their place: keys, tokens, passwords. Pure.
+//! Redacts secrets in a text: keys, tokens, passwords. Does no I/O.
 //!
-//! One pass over the text looks for the few dozen strings without which there is no secret; only around those is
-//! anything looked at more closely. A text without them costs that one pass and no copy.
+//! One pass over the text looks for a fixed list of strings that hint at a secret (`leads`). Only the text around those
+//! is examined further. A text without them costs that one pass and no copy.
 //!
-//! Three kinds of rules: formats that give themselves away (`formats`), names that say what is assigned to them
-//! (`assigned`), and how a made-up value is told from a real one (`chance`).
+//! The rules come in three kinds: secrets with a recognizable format (`formats`), values assigned to names like `token`
+//! (`assigned`), and tests that distinguish real secrets from placeholders and code (`chance`).
 
 mod chance;
 mod assigned;
@@ -21,39 +21,41 @@ use leads::Leads;
 /// A secret in a text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Secret {
-    /// Where it is, in bytes.
+    /// Its byte range in the text.
     pub range: Range<usize>,
-    /// What it is, in a word or two.
+    /// A short description, such as `github token`.
     pub kind: &'static str,
 }
 
-/// What a string that was found may be the beginning of.
+/// The rule to try where a string was found.
 #[derive(Clone, Copy, Debug)]
 enum Lead {
+    /// An index into [`FORMATS`].
     Format(usize),
+    /// A part of a name that may have a secret assigned to it.
     Name,
 }
 
 static LEADS: LazyLock<Leads> = LazyLock::new(Leads::all);
 
-/// Puts a word in place of every secret: `[redacted: github token]`. Borrows where there is none.
+/// Replaces every secret with a label such as `[redacted: github token]`. Borrows the text if there is none.
 pub fn redact(text: &str) -> Cow<'_, str> {
     let secrets = secrets(text);
     if secrets.is_empty() {
         return Cow::Borrowed(text);
     }
     let mut marks = Vec::new();
-    Cow::Owned(without(text, &secrets, &mut marks))
+    Cow::Owned(replace_secrets(text, &secrets, &mut marks))
 }
 
-/// The same for a text with marked ranges, such as a snippet: the marks move along, and a mark that touches a secret
-/// goes over the word in its place.
+/// Redacts a text with marked ranges, such as a snippet. The marks move with the text. A mark that touches a secret is
+/// extended to its whole label.
 pub fn redact_marked<'t>(text: &'t str, marks: &mut Vec<(usize, usize)>) -> Cow<'t, str> {
     let secrets = secrets(text);
-    if secrets.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(without(text, &secrets, marks)) }
+    if secrets.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replace_secrets(text, &secrets, marks)) }
 }
 
-/// The same for the lines of a text, of which there are as many afterwards: what reaches over several goes from each.
+/// Redacts the lines of a text, keeping their number. A secret that spans several lines is replaced in each of them.
 pub fn redact_lines<'t>(lines: impl Iterator<Item = &'t str> + Clone) -> Vec<String> {
     let text = lines.clone().collect::<Vec<_>>().join("\n");
     let secrets = secrets(&text);
@@ -61,28 +63,29 @@ pub fn redact_lines<'t>(lines: impl Iterator<Item = &'t str> + Clone) -> Vec<Str
     let mut clean = |line: &str| {
         let range = start..start + line.len();
         start = range.end + 1;
-        let here = secrets.iter().filter(|secret| secret.range.start < range.end && secret.range.end > range.start);
-        let within = here.map(|secret| {
+        let overlapping =
+            secrets.iter().filter(|secret| secret.range.start < range.end && secret.range.end > range.start);
+        let within_line = overlapping.map(|secret| {
             let part = secret.range.start.max(range.start)..secret.range.end.min(range.end);
             Secret { range: part.start - range.start..part.end - range.start, kind: secret.kind }
         });
-        without(line, &within.collect::<Vec<_>>(), &mut Vec::new())
+        replace_secrets(line, &within_line.collect::<Vec<_>>(), &mut Vec::new())
     };
     lines.map(&mut clean).collect()
 }
 
-/// Finds all secrets, in order; no two overlap.
+/// Finds all secrets, in order and without overlaps.
 pub fn secrets(text: &str) -> Vec<Secret> {
     let mut found = Vec::new();
     LEADS.each(text, |range, lead| match lead {
         Lead::Format(at) => FORMATS[at].find(text, range.start, &mut found),
         Lead::Name => found.extend(assigned::find(text, range)),
     });
-    merged(found)
+    merge_overlapping(found)
 }
 
-/// Joins what overlaps; the more telling kind names it.
-fn merged(mut found: Vec<Secret>) -> Vec<Secret> {
+/// Merges overlapping secrets. The more specific kind wins.
+fn merge_overlapping(mut found: Vec<Secret>) -> Vec<Secret> {
     found.sort_by_key(|secret| (secret.range.start, std::cmp::Reverse(secret.range.end)));
     let mut merged: Vec<Secret> = Vec::with_capacity(found.len());
     for secret in found {
@@ -99,23 +102,23 @@ fn merged(mut found: Vec<Secret>) -> Vec<Secret> {
     merged
 }
 
-/// Builds the text without its secrets and moves the marks to where they belong in it.
-fn without(text: &str, secrets: &[Secret], marks: &mut Vec<(usize, usize)>) -> String {
+/// Returns the text with its secrets replaced by labels, and moves the marks to their new positions.
+fn replace_secrets(text: &str, secrets: &[Secret], marks: &mut Vec<(usize, usize)>) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut copied = 0;
-    // Where each stretch of the old text begins and ends in the old and in the new one.
-    let mut moved: Vec<(Range<usize>, Range<usize>)> = Vec::with_capacity(secrets.len());
+    // The range of each secret in the old text, and of its label in the new one.
+    let mut labels: Vec<(Range<usize>, Range<usize>)> = Vec::with_capacity(secrets.len());
     for secret in secrets {
         clean.push_str(&text[copied..secret.range.start]);
         let from = clean.len();
         clean.push_str("[redacted: ");
         clean.push_str(secret.kind);
         clean.push(']');
-        moved.push((secret.range.clone(), from..clean.len()));
+        labels.push((secret.range.clone(), from..clean.len()));
         copied = secret.range.end;
     }
     clean.push_str(&text[copied..]);
-    let place = |at: usize, is_end: bool| match moved
+    let new_offset = |at: usize, is_end: bool| match labels
         .iter()
         .rev()
         .find(|(old, _)| if is_end { old.start < at } else { old.start <= at })
@@ -130,7 +133,7 @@ fn without(text: &str, secrets: &[Secret], marks: &mut Vec<(usize, usize)>) -> S
         Some((old, new)) => new.end + (at - old.end),
         None => at,
     };
-    marks.iter_mut().for_each(|mark| *mark = (place(mark.0, false), place(mark.1, true)));
+    marks.iter_mut().for_each(|mark| *mark = (new_offset(mark.0, false), new_offset(mark.1, true)));
     marks.dedup();
     clean
 }
@@ -140,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_move_along() {
+    fn marks_move_with_the_text() {
         let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
         let text = format!("key {token} and more");
         for (marked, shown) in [

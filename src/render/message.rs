@@ -1,26 +1,19 @@
-//! A piece of a conversation made ready to be shown, whatever it is shown on: secrets out, arguments understood.
+//! A piece of a conversation made ready to be shown, whatever it is shown on: homes shortened, arguments understood.
 
 use std::borrow::Cow;
 
-use crate::archive::conversation::Agent;
-use crate::document::{Document, Kind, Role};
-use crate::redact::redact;
+use crate::archive::conversation::{Agent, Message};
+use crate::document::{Kind, Role};
 use crate::transcript::{Action, action};
 
-/// What is taken out of a text before it is shown.
+/// Folders to show as `~`: the user's home, and that of the session.
 #[derive(Clone, Debug, Default)]
-pub struct Redaction {
-    /// Show secrets.
-    pub reveal: bool,
-    /// Folders to be shown as `~`: the user's home, and that of the session.
-    pub homes: Vec<String>,
-}
+pub struct Homes(pub Vec<String>);
 
-impl Redaction {
-    /// The text without secrets and homes.
-    pub fn over<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let text = if self.reveal { Cow::Borrowed(text) } else { redact(text) };
-        self.homes.iter().fold(text, |text, home| {
+impl Homes {
+    /// Returns a text with homes shortened.
+    pub fn shorten<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.0.iter().fold(Cow::Borrowed(text), |text, home| {
             if text.contains(home.as_str()) { Cow::Owned(shortened(&text, home)) } else { text }
         })
     }
@@ -89,35 +82,35 @@ impl Outcome {
 }
 
 /// Makes a call ready.
-pub(super) fn call(veil: &Redaction, call: &Document, result: Option<&Document>, agent: Option<&Agent>) -> Call {
+pub(super) fn call(homes: &Homes, call: &Message, result: Option<&Message>, agent: Option<&Agent>) -> Call {
     let tool = call.tool.clone().unwrap_or_else(|| "tool".to_string());
-    let input = call.input.as_deref().map(|input| veil.over(input).into_owned());
+    let input = call.input.as_deref().map(|input| homes.shorten(input).into_owned());
     let doing = match &input {
         Some(input) => action(&tool, input),
-        None => Action::Other { summary: veil.over(&call.text).into_owned() },
+        None => Action::Other { summary: homes.shorten(&call.text).into_owned() },
     };
     let (summary, body) = match doing {
         Action::Run { command } => (command.clone(), Body::Text(command)),
-        Action::Edit { path, changes } => (near(veil, &path, call), Body::Changes(changes)),
-        Action::Write { path, content } => (near(veil, &path, call), Body::Changes(vec![(String::new(), content)])),
+        Action::Edit { path, changes } => (near(homes, &path, call), Body::Changes(changes)),
+        Action::Write { path, content } => (near(homes, &path, call), Body::Changes(vec![(String::new(), content)])),
         Action::Send { title, prompt } => (title, Body::Prose(prompt)),
         Action::Plan { text } => (text.lines().next().unwrap_or_default().to_string(), Body::Prose(text)),
         Action::Other { summary } => {
             let is_all = input.as_deref().is_none_or(|input| input == summary || members(input) < 2);
             (
-                near(veil, &summary, call),
+                near(homes, &summary, call),
                 if is_all { Body::Nothing } else { Body::Text(pretty(input.as_deref().unwrap_or_default())) },
             )
         }
     };
-    let result = result.map(|result| Outcome { failed: result.error, text: veil.over(&result.text).into_owned() });
+    let result = result.map(|result| Outcome { failed: result.error, text: homes.shorten(&result.text).into_owned() });
     Call { tool, summary, body, result, agent: agent.cloned() }
 }
 
 /// A path as seen from the folder the session was in.
-fn near(veil: &Redaction, path: &str, call: &Document) -> String {
+fn near(homes: &Homes, path: &str, call: &Message) -> String {
     // The path has lost its home already.
-    let folders = [&call.cwd, &call.project].into_iter().flatten().map(|folder| veil.over(folder));
+    let folders = [&call.cwd, &call.project].into_iter().flatten().map(|folder| homes.shorten(folder));
     let inside = folders.filter_map(|folder| path.strip_prefix(&*folder)?.strip_prefix(['/', '\\'])).next();
     inside.filter(|rest| !rest.is_empty()).unwrap_or(path).to_string()
 }
@@ -137,7 +130,7 @@ fn pretty(input: &str) -> String {
 }
 
 /// Who speaks, in a word.
-pub(super) fn who(document: &Document) -> &'static str {
+pub(super) fn who(document: &Message) -> &'static str {
     match (document.role, document.kind) {
         (_, Kind::Compaction) => "summary",
         (_, Kind::Recap) => "recap",
@@ -155,7 +148,7 @@ pub(super) fn who(document: &Document) -> &'static str {
 }
 
 /// Whether a document is worth showing though Claude Code put it in: that somebody interrupted it.
-pub(super) fn is_interruption(document: &Document) -> bool {
+pub(super) fn is_interruption(document: &Message) -> bool {
     document.kind == Kind::Notice && document.text.starts_with("[Request interrupted")
 }
 
@@ -165,7 +158,7 @@ mod tests {
 
     #[test]
     fn homes_are_shortened_where_they_end() {
-        let veil = Redaction { reveal: false, homes: vec!["/home/dana".to_string()] };
+        let homes = Homes(vec!["/home/dana".to_string()]);
         for (text, short) in [
             ("/home/dana/x.rs", "~/x.rs"),
             ("cd /home/dana && ls", "cd ~ && ls"),
@@ -173,7 +166,7 @@ mod tests {
             ("\"/home/dana\"", "\"~\""),
             ("/mnt/home/dana/x", "/mnt/home/dana/x"),
         ] {
-            assert_eq!(veil.over(text), short);
+            assert_eq!(homes.shorten(text), short);
         }
     }
 }

@@ -10,4 +10,4 @@ pub mod terminal;
 pub mod stats_html;
 pub mod export;
 
-pub use message::Redaction;
+pub use message::Homes;

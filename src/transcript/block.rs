@@ -1,4 +1,4 @@
-//! The blocks of a message, and the words of any JSON value.
+//! Parses the content blocks of a message, and extracts the text of any JSON value.
 
 use std::borrow::Cow;
 
@@ -47,38 +47,39 @@ impl<'a> Lenient<'a> for Vec<Block<'a>> {
     }
 }
 
-/// One item of such a list: a block, or words by themselves.
+/// One item of a list of blocks: a block, or a bare string.
 impl<'a> Lenient<'a> for Option<Block<'a>> {
     fn from_text(text: Cow<'a, str>) -> Self {
         Some(Block::Text(text))
     }
 
     fn from_list<A: SeqAccess<'a>>(mut list: A) -> Result<Self, A::Error> {
-        // Raw, and not as blocks again: lists may be nested to any depth.
-        let mut words = Vec::new();
+        // Read as raw JSON, not as blocks again, because lists can be nested to any depth.
+        let mut texts = Vec::new();
         while let Some(raw) = list.next_element_seed(AnyValue::<Raw<'a>>::new())? {
-            words.extend(raw.map(|raw| words_of(raw, &["type"])).filter(|words| !words.is_empty()));
+            texts.extend(raw.map(|raw| words_of(raw, &["type"])).filter(|text| !text.is_empty()));
         }
-        Ok((!words.is_empty()).then(|| Block::Text(Cow::Owned(words.join("\n")))))
+        Ok((!texts.is_empty()).then(|| Block::Text(Cow::Owned(texts.join("\n")))))
     }
 
     fn from_object<A: MapAccess<'a>>(object: A) -> Result<Self, A::Error> {
-        // Converted at once: a raw block takes four times the space.
+        // Converted immediately because a raw block takes four times the space.
         Ok(Some(block_of(RawBlock::from_object(object)?)))
     }
 }
 
-/// Keys that hold no words, wherever they stand: names of formats, fingerprints, pictures.
-const WORDLESS: [&str; 8] =
+/// Keys whose values are never readable text, at any depth: format names, fingerprints, images.
+const NON_TEXT_KEYS: [&str; 8] =
     ["signature", "blob", "base64", "encrypted_content", "encrypted_index", "mimeType", "mime_type", "media_type"];
-/// Data longer than this without a blank is no text.
-const DATA_WORD: usize = 64;
+/// A `data` value longer than this that consists only of base64 characters is encoded data, not text.
+const MAX_TEXT_DATA: usize = 64;
 
 fn is_base64_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=-_".contains(&byte)
 }
 
-/// Every string of an object but those under the given keys and under keys that hold no words.
+/// Returns every string of a JSON value, one per line, except those under the keys in `except` and under
+/// `NON_TEXT_KEYS`.
 pub(super) fn words_of(raw: &str, except: &[&str]) -> String {
     let mut text = String::new();
     let mut key = Cow::Borrowed("");
@@ -90,9 +91,9 @@ pub(super) fn words_of(raw: &str, except: &[&str]) -> String {
             Token::Text(value) => {
                 is_base64 |= key == "type" && value == "base64";
                 let is_data =
-                    key == "data" && (is_base64 || value.len() > DATA_WORD && value.bytes().all(is_base64_byte));
-                let has_words = !is_data && !except.contains(&key.as_ref()) && !WORDLESS.contains(&key.as_ref());
-                if has_words && !value.is_empty() {
+                    key == "data" && (is_base64 || value.len() > MAX_TEXT_DATA && value.bytes().all(is_base64_byte));
+                let is_text = !is_data && !except.contains(&key.as_ref()) && !NON_TEXT_KEYS.contains(&key.as_ref());
+                if is_text && !value.is_empty() {
                     if !text.is_empty() {
                         text.push('\n');
                     }
@@ -105,6 +106,7 @@ pub(super) fn words_of(raw: &str, except: &[&str]) -> String {
     text
 }
 
+/// Converts a raw block into a typed one, by its `type`.
 pub(super) fn block_of(raw: RawBlock<'_>) -> Block<'_> {
     let kind = raw.kind.unwrap_or_default();
     match kind.as_ref() {
@@ -121,7 +123,7 @@ pub(super) fn block_of(raw: RawBlock<'_>) -> Block<'_> {
             error: raw.is_error,
         },
         "image" | "document" | "redacted_thinking" => {
-            let text = media_words(&kind, raw.source, raw.extra);
+            let text = media_text(&kind, raw.source, raw.extra);
             Block::Media { kind, text }
         }
         _ => {
@@ -134,7 +136,7 @@ pub(super) fn block_of(raw: RawBlock<'_>) -> Block<'_> {
     }
 }
 
-/// The words of a value that is a string, or a list of blocks, or anything.
+/// Returns the text of a value: a string, a list of blocks, or any other JSON.
 pub(super) fn text_of_value(raw: &str) -> Cow<'_, str> {
     match raw.as_bytes().first() {
         Some(b'"') => json::unescape(raw.get(1..raw.len() - 1).unwrap_or_default()),
@@ -152,21 +154,21 @@ fn text_of_blocks(raw: &str) -> String {
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The words of one item of a list: a block of any type, or a string.
+/// Returns the text of one list item: a block of any type, or a string.
 fn text_of_item(raw: &str) -> String {
     let block: RawBlock<'_> = serde_json::from_str(raw).unwrap_or_default();
     match (block.kind.as_deref(), block.text) {
         (Some("text"), Some(text)) => text.into_owned(),
         (Some("tool_reference"), None) => block.tool_name.unwrap_or_default().into_owned(),
         (Some(kind @ ("image" | "audio" | "document")), None) => {
-            format!("[{kind}] {}", media_words(kind, block.source, block.extra)).trim().to_string()
+            format!("[{kind}] {}", media_text(kind, block.source, block.extra)).trim().to_string()
         }
         _ => words_of(raw, &["type", "id", "tool_use_id"]),
     }
 }
 
-/// The words of a picture or document: its title, its address, and its text if it is one.
-fn media_words<'a>(kind: &str, source: Option<&'a str>, extra: Vec<&'a str>) -> String {
+/// Returns the text of an image or document: its title, its address and, for a text document, its contents.
+fn media_text<'a>(kind: &str, source: Option<&'a str>, extra: Vec<&'a str>) -> String {
     let except: &[&str] = if kind == "document" { &["type", "file_id"] } else { &["type", "file_id", "data"] };
     let parts = extra.into_iter().chain(source).map(|part| words_of(part, except));
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")

@@ -1,9 +1,9 @@
-//! Finds what there is to index below a set of roots. The only walk over directories; it opens no file.
+//! Lists the transcripts and other files to index below a set of roots.
 //!
-//! A root is a Claude Code configuration folder (or its `projects` folder). What counts is decided by name:
-//! `<uuid>.jsonl`, `agent-*.jsonl` in a project's root or anywhere under `subagents/`, spilled outputs in
-//! `tool-results/`, and `history.jsonl`. A folder that cannot be listed is remembered, so that nobody mistakes
-//! "could not look" for "is not there".
+//! This is the only code that walks directories, and it opens no file. A root is a Claude Code configuration folder
+//! (or its `projects` folder). Files are selected by name: `<uuid>.jsonl`, `agent-*.jsonl` in a project's root or
+//! anywhere under `subagents/`, spilled outputs in `tool-results/`, and `history.jsonl`. Folders that cannot be listed
+//! are recorded, so that an unreadable file is not mistaken for a deleted one.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -15,16 +15,16 @@ use walkdir::WalkDir;
 
 use crate::error::Problem;
 
-/// A folder to look in.
+/// A folder to search for transcripts.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Root {
-    /// The folder, absolute.
+    /// The absolute path of the folder.
     pub path: PathBuf,
-    /// Whether its absence is a problem; the default places may well be missing.
+    /// True if a missing folder is reported as a problem. False for the default locations, which are often missing.
     pub required: bool,
 }
 
-/// What a file holds.
+/// The kind of file to index.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum SourceKind {
     /// A main transcript.
@@ -37,66 +37,68 @@ pub enum SourceKind {
     History,
 }
 
-/// What `stat` says of a file: enough to know that it has not changed.
+/// The `stat` fields that show whether a file has changed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Stat {
     /// Device number.
     pub dev: u64,
-    /// Inode number; 0 where there is none.
+    /// Inode number; 0 on systems without inodes.
     pub ino: u64,
     /// Length in bytes.
     pub size: u64,
-    /// Time of last change in nanoseconds since 1970.
+    /// Modification time in nanoseconds since 1970.
     pub mtime_ns: i64,
 }
 
 /// One file to index.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
-    /// What it holds.
+    /// The kind of file.
     pub kind: SourceKind,
-    /// The session it belongs to, by its name or its folder's.
+    /// The id of the session it belongs to, taken from the name of the file or its folder.
     pub session: String,
-    /// The agent's id, for a subagent.
+    /// The agent's id, for a subagent's transcript.
     pub agent: Option<String>,
-    /// The file as it was when listed.
+    /// The state of the file when it was listed.
     pub stat: Stat,
-    /// The description beside a subagent's transcript.
+    /// The description file next to a subagent's transcript.
     pub meta: Option<(PathBuf, Stat)>,
 }
 
-/// What a walk over all roots brought.
+/// The result of walking all roots.
 #[derive(Debug, Default)]
 pub struct Scan {
-    /// The files, in order of their paths.
+    /// The files, sorted by path.
     pub sources: Vec<Source>,
-    /// What could not be looked at, and oddities.
+    /// Files and folders that could not be read or look wrong.
     pub problems: Vec<Problem>,
-    /// Folders whose contents are unknown this time; nothing below them may be called deleted.
+    /// Folders whose contents are unknown this time. Files below them must not be treated as deleted.
     pub unlisted: Vec<PathBuf>,
-    /// Files passed over, with the reason; of interest only to the curious.
+    /// Skipped files, with the reason; only for diagnostics.
     pub ignored: Vec<(PathBuf, &'static str)>,
 }
 
-/// Lists everything there is to index.
+/// Lists all files to index below `roots`.
 pub fn discover(roots: &[Root]) -> Scan {
     let mut scan = Scan::default();
     let mut seen_folders = HashSet::new();
     for root in roots {
         let projects = scan.list_root(root);
-        let fresh: Vec<PathBuf> = projects.into_iter().filter(|dir| is_new_folder(dir, &mut seen_folders)).collect();
-        let parts: Vec<Scan> = fresh.par_iter().map(|dir| walk_project(dir)).collect();
-        parts.into_iter().for_each(|part| scan.absorb(part));
+        let new_projects: Vec<PathBuf> =
+            projects.into_iter().filter(|dir| is_first_visit(dir, &mut seen_folders)).collect();
+        let parts: Vec<Scan> = new_projects.par_iter().map(|dir| walk_project(dir)).collect();
+        parts.into_iter().for_each(|part| scan.merge(part));
     }
     scan.sources.sort_by(|a, b| a.path.cmp(&b.path));
-    scan.drop_second_names();
+    scan.drop_extra_hard_links();
     scan
 }
 
-/// Lists only the projects that these files belong to, which is much less when somebody has just told us what has
-/// changed. None where a file lies in no project of these roots by its name: then only a look at everything tells.
+/// Lists only the projects that `files` belong to. Much cheaper than [`discover`] when the changed files are known.
+///
+/// Returns `None` if a file is not in a project of these roots, judging by its path. Then a full scan is needed.
 pub fn discover_around(roots: &[Root], files: &[PathBuf]) -> Option<Scan> {
     let mut projects = BTreeSet::new();
     let mut scan = Scan::default();
@@ -111,26 +113,26 @@ pub fn discover_around(roots: &[Root], files: &[PathBuf]) -> Option<Scan> {
         let project = rest.next().filter(|_| rest.next().is_some())?;
         projects.insert(folder.join(project));
     }
-    projects.iter().for_each(|project| scan.absorb(walk_project(project)));
+    projects.iter().for_each(|project| scan.merge(walk_project(project)));
     scan.sources.sort_by(|a, b| a.path.cmp(&b.path));
-    scan.drop_second_names();
+    scan.drop_extra_hard_links();
     Some(scan)
 }
 
 impl Scan {
-    /// Says whether a path lies where this scan could not look.
+    /// Reports whether `path` is below a folder that this scan could not list.
     pub fn is_blind_to(&self, path: &Path) -> bool {
         self.unlisted.iter().any(|dir| path.starts_with(dir))
     }
 
-    fn absorb(&mut self, part: Self) {
+    fn merge(&mut self, part: Self) {
         self.sources.extend(part.sources);
         self.problems.extend(part.problems);
         self.unlisted.extend(part.unlisted);
         self.ignored.extend(part.ignored);
     }
 
-    /// Notes the history file of a root.
+    /// Adds the history file of a root.
     fn list_history(&mut self, root: &Root) {
         let history = root.path.join("history.jsonl");
         if let Ok(meta) = history.symlink_metadata()
@@ -142,14 +144,14 @@ impl Scan {
         }
     }
 
-    /// Notes the history file and returns the project folders of a root.
+    /// Adds the history file of a root and returns its project folders.
     fn list_root(&mut self, root: &Root) -> Vec<PathBuf> {
         let projects = projects_folder(&root.path);
         self.list_history(root);
         let entries = match fs_err::read_dir(&projects) {
             Ok(entries) => entries,
             Err(error) => {
-                self.cannot_list_root(root, &error);
+                self.note_unreadable_root(root, &error);
                 return Vec::new();
             }
         };
@@ -164,23 +166,23 @@ impl Scan {
                 }
             };
             match fs_err::metadata(&path) {
-                Ok(meta) if meta.is_dir() && is_link && leads_above(&path, &projects) => {
+                Ok(meta) if meta.is_dir() && is_link && points_to_ancestor(&path, &projects) => {
                     let reason = "is a link to a folder above it, and is not followed";
                     self.problems.push(Problem::with_path(&path, reason));
                     self.unlisted.push(path);
                 }
                 Ok(meta) if meta.is_dir() => folders.push(path),
                 Ok(_) => self.ignored.push((path, "not a project folder")),
-                Err(error) => self.cannot_look_at(path, &error),
+                Err(error) => self.note_unreadable_project(path, &error),
             }
         }
         folders.sort();
         folders
     }
 
-    /// A project that is not there behind its name has just been removed, or is a link to where nothing is now: a disk
-    /// that is not mounted, say.
-    fn cannot_look_at(&mut self, project: PathBuf, error: &io::Error) {
+    /// Records a project folder that cannot be read. If it is not found, it has just been removed, or it is a link to
+    /// a missing target such as a disk that is not mounted.
+    fn note_unreadable_project(&mut self, project: PathBuf, error: &io::Error) {
         if error.kind() == io::ErrorKind::NotFound {
             self.ignored.push((project.clone(), "nothing is behind this name"));
         } else {
@@ -189,43 +191,44 @@ impl Scan {
         self.unlisted.push(project);
     }
 
-    fn cannot_list_root(&mut self, root: &Root, error: &io::Error) {
+    /// Records a root that cannot be listed.
+    fn note_unreadable_root(&mut self, root: &Root, error: &io::Error) {
         let missing = error.kind() == io::ErrorKind::NotFound;
         if root.required || !missing {
             let reason = if missing { "source root is missing" } else { "source root cannot be read" };
             self.problems.push(Problem::with_path(&root.path, reason));
         }
-        // Not only the projects: the history beside them is just as unknown.
+        // The whole root, not only its projects: the state of its history file is unknown too.
         self.unlisted.push(root.path.clone());
     }
 
-    /// Keeps one name of a file that has several (hard links), the first in path order.
-    fn drop_second_names(&mut self) {
+    /// Keeps one path of each file that has several hard links, the first in path order.
+    fn drop_extra_hard_links(&mut self) {
         let mut seen = HashSet::new();
         let ignored = &mut self.ignored;
         self.sources.retain(|source| {
-            let first = source.stat.ino == 0 || seen.insert((source.stat.dev, source.stat.ino));
-            if !first {
+            let is_first = source.stat.ino == 0 || seen.insert((source.stat.dev, source.stat.ino));
+            if !is_first {
                 ignored.push((source.path.clone(), "a second name of a file already listed"));
             }
-            first
+            is_first
         });
     }
 }
 
-/// Finds the folder of projects of a root that may itself be that folder.
+/// Returns the `projects` folder of a root, which may be the root itself.
 fn projects_folder(root: &Path) -> PathBuf {
     if root.file_name() == Some(OsStr::new("projects")) { root.to_path_buf() } else { root.join("projects") }
 }
 
-/// Says whether a link leads to where a folder is itself: with it, half a disk would be walked through every time.
-fn leads_above(link: &Path, folder: &Path) -> bool {
+/// Reports whether `link` points to `folder` or one of its ancestors. Following it could walk half a disk each time.
+fn points_to_ancestor(link: &Path, folder: &Path) -> bool {
     let real = (fs_err::canonicalize(link), fs_err::canonicalize(folder));
     matches!(real, (Ok(target), Ok(folder)) if folder.starts_with(&target))
 }
 
-/// Says whether a folder, reached by whatever name or link, is met for the first time.
-fn is_new_folder(dir: &Path, seen: &mut HashSet<(u64, u64)>) -> bool {
+/// Reports whether a folder is visited for the first time, under any name or link.
+fn is_first_visit(dir: &Path, seen: &mut HashSet<(u64, u64)>) -> bool {
     match fs_err::metadata(dir) {
         Ok(meta) => {
             let stat = stat_of(&meta);
@@ -235,37 +238,40 @@ fn is_new_folder(dir: &Path, seen: &mut HashSet<(u64, u64)>) -> bool {
     }
 }
 
+/// Lists the files of one project folder.
 fn walk_project(project: &Path) -> Scan {
     let mut scan = Scan::default();
     let mut metas = Vec::new();
     // The trailing slash makes the walk enter a project folder that is itself a link.
     let walk = WalkDir::new(project.join("")).max_depth(16).follow_links(false);
-    for entry in walk.into_iter().filter_entry(|entry| !is_foreign_folder(entry)) {
+    for entry in walk.into_iter().filter_entry(|entry| !is_memory_folder(entry)) {
         match entry {
-            Ok(entry) if entry.file_type().is_dir() => scan.note_odd_folder(&entry),
+            Ok(entry) if entry.file_type().is_dir() => scan.check_folder_name(&entry),
             Ok(entry) => scan.note_file(project, &entry, &mut metas),
-            Err(error) => scan.cannot_list(project, &error),
+            Err(error) => scan.note_walk_error(project, &error),
         }
     }
-    scan.attach(metas);
-    // Here, where projects are walked side by side; all of them together are then nearly in order.
+    scan.attach_metas(metas);
+    // Sorted here because projects are walked in parallel; the final sort then gets nearly sorted input.
     scan.sources.sort_by(|a, b| a.path.cmp(&b.path));
     scan
 }
 
-/// Skips what is no transcript by definition, without listing it.
-fn is_foreign_folder(entry: &walkdir::DirEntry) -> bool {
+/// Reports whether a folder is `memory`, which never contains transcripts and is not listed.
+fn is_memory_folder(entry: &walkdir::DirEntry) -> bool {
     entry.file_type().is_dir() && entry.depth() > 0 && entry.file_name() == OsStr::new("memory")
 }
 
 impl Scan {
-    fn note_odd_folder(&mut self, entry: &walkdir::DirEntry) {
+    /// Reports a folder that has the name of a transcript.
+    fn check_folder_name(&mut self, entry: &walkdir::DirEntry) {
         if entry.path().extension() == Some(OsStr::new("jsonl")) {
             self.problems.push(Problem::with_path(entry.path(), "a folder with the name of a transcript"));
         }
     }
 
-    fn cannot_list(&mut self, project: &Path, error: &walkdir::Error) {
+    /// Records a path that the walk could not list. A path that no longer exists is not reported as a problem.
+    fn note_walk_error(&mut self, project: &Path, error: &walkdir::Error) {
         let path = error.path().unwrap_or(project);
         let vanished = error.io_error().is_some_and(|cause| cause.kind() == io::ErrorKind::NotFound);
         if !vanished {
@@ -275,8 +281,10 @@ impl Scan {
         self.unlisted.push(path.to_path_buf());
     }
 
-    /// Notes a link to a folder where transcripts may be, or were until now; says whether it is one. Only whole projects
-    /// may lie elsewhere: more links would be more ways to walk in circles.
+    /// Records a link that is not followed: one to a folder, or one whose target is missing and may have been a folder.
+    /// Returns false if the entry is not such a link.
+    ///
+    /// Only links to whole projects are followed. Following more links would add ways to walk in circles.
     fn note_linked_folder(&mut self, entry: &walkdir::DirEntry) -> bool {
         let path = entry.path().to_path_buf();
         match fs_err::metadata(&path) {
@@ -289,6 +297,7 @@ impl Scan {
         true
     }
 
+    /// Adds a file if its name shows that it is to be indexed. Description files are collected in `metas`.
     fn note_file(&mut self, project: &Path, entry: &walkdir::DirEntry, metas: &mut Vec<(PathBuf, Stat)>) {
         let relative = entry.path().strip_prefix(project).unwrap_or(entry.path());
         if entry.path_is_symlink() && self.note_linked_folder(entry) {
@@ -304,8 +313,8 @@ impl Scan {
         }
         let stat = match entry.metadata() {
             Ok(meta) => stat_of(&meta),
-            // Deleted between listing and asking: a later scan will tell.
-            Err(error) => return self.cannot_list(project, &error),
+            // Deleted after it was listed; a later scan will show it.
+            Err(error) => return self.note_walk_error(project, &error),
         };
         match role {
             Role::Meta => metas.push((entry.path().to_path_buf(), stat)),
@@ -316,21 +325,24 @@ impl Scan {
         }
     }
 
-    fn attach(&mut self, metas: Vec<(PathBuf, Stat)>) {
-        let describes = |(path, stat): (PathBuf, Stat)| (path.with_extension("").with_extension("jsonl"), (path, stat));
-        let mut metas: HashMap<PathBuf, (PathBuf, Stat)> = metas.into_iter().map(describes).collect();
+    /// Assigns the description files to the transcripts they describe.
+    fn attach_metas(&mut self, metas: Vec<(PathBuf, Stat)>) {
+        let by_transcript =
+            |(path, stat): (PathBuf, Stat)| (path.with_extension("").with_extension("jsonl"), (path, stat));
+        let mut metas: HashMap<PathBuf, (PathBuf, Stat)> = metas.into_iter().map(by_transcript).collect();
         for source in self.sources.iter_mut().filter(|source| source.kind == SourceKind::Agent) {
             source.meta = metas.remove(&source.path);
         }
     }
 }
 
+/// The role of a file below a project folder.
 enum Role {
     Source { kind: SourceKind, session: String, agent: Option<String> },
     Meta,
 }
 
-/// Decides by its place and name what a file below a project folder is.
+/// Returns the role of a file from its path below the project folder, or `None` if it is not indexed.
 fn role_of(relative: &Path) -> Option<Role> {
     let name = relative.file_name()?.to_string_lossy();
     let folders: Vec<_> = relative.parent()?.iter().map(OsStr::to_string_lossy).collect();
@@ -339,13 +351,13 @@ fn role_of(relative: &Path) -> Option<Role> {
     if under("tool-results") && !name.starts_with('.') {
         return Some(Role::Source { kind: SourceKind::Spill, session, agent: None });
     }
-    let in_agent_place = folders.is_empty() || under("subagents");
-    if in_agent_place && name.starts_with("agent-") && name.ends_with(".meta.json") {
+    let in_agent_folder = folders.is_empty() || under("subagents");
+    if in_agent_folder && name.starts_with("agent-") && name.ends_with(".meta.json") {
         return Some(Role::Meta);
     }
     let stem = name.strip_suffix(".jsonl")?;
     match stem.strip_prefix("agent-") {
-        Some(agent) if in_agent_place && !agent.is_empty() => {
+        Some(agent) if in_agent_folder && !agent.is_empty() => {
             Some(Role::Source { kind: SourceKind::Agent, session, agent: Some(agent.to_string()) })
         }
         None if folders.is_empty() && is_session_name(stem) => {
@@ -355,13 +367,15 @@ fn role_of(relative: &Path) -> Option<Role> {
     }
 }
 
-/// Says whether a file stem can be a session's id. Claude Code uses UUIDs; a renamed copy is still somebody's
-/// conversation, so only the names that are known to be something else are refused.
+/// Reports whether a file stem can be a session id.
+///
+/// Claude Code uses UUIDs, but a renamed copy is still a conversation. So only names known to be something else are
+/// rejected.
 fn is_session_name(stem: &str) -> bool {
     !stem.is_empty() && !stem.starts_with('.') && stem != "journal" && stem != "history"
 }
 
-/// Reads what identifies a state of a file.
+/// Extracts the fields that identify a file's state.
 #[cfg(unix)]
 pub fn stat_of(meta: &std::fs::Metadata) -> Stat {
     use std::os::unix::fs::MetadataExt as _;
@@ -369,7 +383,7 @@ pub fn stat_of(meta: &std::fs::Metadata) -> Stat {
     Stat { dev: meta.dev(), ino: meta.ino(), size: meta.size(), mtime_ns }
 }
 
-/// Reads what identifies a state of a file.
+/// Extracts the fields that identify a file's state.
 #[cfg(not(unix))]
 pub fn stat_of(meta: &std::fs::Metadata) -> Stat {
     let since = meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());

@@ -1,6 +1,6 @@
-//! The types of what a transcript contains: one line is an [`Event`].
+//! Types for parsed transcript lines: one line is one [`Event`].
 //!
-//! An event says what a line *is*. `document` decides what of it is searchable, and under which role.
+//! An event describes what a line *is*. `document` decides which parts are searchable, and under which role.
 
 use std::borrow::Cow;
 
@@ -9,115 +9,115 @@ use serde::{Deserialize, Serialize};
 /// One line of a transcript.
 #[derive(Debug, Default)]
 pub struct Event<'a> {
-    /// The line's own id.
+    /// The id of the line.
     pub uuid: Option<Cow<'a, str>>,
-    /// The line it follows in the conversation.
+    /// The id of the line that this one follows in the conversation.
     pub parent: Option<Cow<'a, str>>,
-    /// The session the line says it belongs to; the file's name is the better witness.
+    /// The session named in the line. The file name is more reliable.
     pub session: Option<Cow<'a, str>>,
-    /// The subagent that wrote it.
+    /// The id of the subagent that wrote the line.
     pub agent: Option<Cow<'a, str>>,
-    /// When, in milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     pub timestamp: Option<i64>,
-    /// The folder the session was in.
+    /// The working directory of the session.
     pub cwd: Option<Cow<'a, str>>,
     /// The git branch of that folder.
     pub branch: Option<Cow<'a, str>>,
     /// The version of Claude Code.
     pub version: Option<Cow<'a, str>>,
-    /// How Claude Code was started: `cli`, `sdk-ts`, …
+    /// The way Claude Code was started: `cli`, `sdk-ts`, …
     pub entrypoint: Option<Cow<'a, str>>,
-    /// Whether a subagent wrote it.
+    /// True if a subagent wrote the line.
     pub sidechain: bool,
-    /// Whether the session ran in the background.
+    /// True if the session ran in the background.
     pub background: bool,
-    /// The message (session, uuid) of which this one is a copy made by the SDK.
+    /// The original message (session, uuid), if this one is a copy made by the SDK.
     pub copy_of: Option<(Cow<'a, str>, Cow<'a, str>)>,
-    /// What a tool recorded beside its answer about a file.
+    /// Data about a file that a tool recorded next to its result.
     pub trace: Option<Trace>,
-    /// What the line holds.
+    /// The content of the line.
     pub body: Body<'a>,
-    /// Words under keys that nobody knew when this was written.
+    /// The text under keys that this version does not know.
     pub unknown: String,
 }
 
-/// What a line holds.
+/// The content of a line, by type.
 #[derive(Debug)]
 pub enum Body<'a> {
     /// A line of type `user`: a prompt, or the results of tools.
     User {
         /// The blocks of the message.
         blocks: Vec<Block<'a>>,
-        /// Who sent it, where that is said (`human`, `peer`, `task-notification`, …).
+        /// The sender, if the line names one (`human`, `peer`, `task-notification`, …).
         origin: Option<Cow<'a, str>>,
-        /// Whether Claude Code itself put it in.
+        /// True if Claude Code itself added the message.
         meta: bool,
-        /// Whether it is the summary that replaces a compacted conversation.
+        /// True for the summary that replaces a compacted conversation.
         compact: bool,
     },
     /// A line of type `assistant`.
     Assistant {
         /// The blocks of the message.
         blocks: Vec<Block<'a>>,
-        /// The API message these blocks are part of.
+        /// The id of the API message that contains these blocks.
         message: Option<Cow<'a, str>>,
         /// The model.
         model: Option<Cow<'a, str>>,
-        /// What the API message cost.
+        /// The tokens used by the API message.
         usage: Usage,
-        /// Whether it reports a failed request.
+        /// True if the message reports a failed request.
         error: bool,
     },
     /// A notice, a recap, a local command.
     System {
-        /// Which sort.
+        /// The kind of notice.
         subtype: Option<Cow<'a, str>>,
         /// Its text.
         text: Cow<'a, str>,
     },
-    /// A prompt that waits until the model is ready.
+    /// A prompt that waits in the queue until the model is ready.
     Queued {
         /// The prompt.
         text: Cow<'a, str>,
-        /// Who sent it.
+        /// The sender.
         origin: Option<Cow<'a, str>>,
     },
-    /// Something put beside the conversation.
+    /// Content attached next to the conversation.
     Attachment {
-        /// Which sort.
+        /// The kind of attachment.
         kind: Cow<'a, str>,
         /// Its text.
         text: String,
         /// The file it is about.
         file: Option<Cow<'a, str>>,
     },
-    /// A name for the session.
+    /// A title for the session.
     Title {
-        /// Who named it.
+        /// The author of the title.
         by: TitleBy,
-        /// The name.
+        /// The title.
         text: Cow<'a, str>,
     },
-    /// A name for the session that holds the message `leaf`, in whichever file that is.
+    /// A title for the session that contains the message `leaf`, in any file.
     Summary {
-        /// The name.
+        /// The title.
         text: Cow<'a, str>,
-        /// The message that tells the session.
+        /// The message that identifies the session.
         leaf: Option<Cow<'a, str>>,
     },
-    /// A pull request made in the session.
+    /// A pull request created in the session.
     Link {
         /// Its address.
         url: Cow<'a, str>,
-        /// Number and repository, readable.
+        /// The number and repository, for display.
         text: String,
     },
-    /// Files as they were before an edit, by name only.
+    /// The names of files that were saved before an edit. Their contents are not kept.
     Snapshot {
         /// The files.
         files: Vec<String>,
     },
-    /// The session went on in another file.
+    /// The session continues in another file.
     Continued {
         /// The other session.
         session: Cow<'a, str>,
@@ -127,16 +127,16 @@ pub enum Body<'a> {
         /// The new folder.
         cwd: Cow<'a, str>,
     },
-    /// A message of a subagent, seen from its parent.
+    /// A subagent's message, recorded by its parent session.
     AgentMessage {
         /// The subagent.
         agent: Option<Cow<'a, str>>,
         /// The message.
         event: Box<Event<'a>>,
     },
-    /// A type that is known and holds no words.
+    /// A known type without searchable text.
     Silent(Cow<'a, str>),
-    /// A type that nobody knew when this was written, with all its words.
+    /// An unknown type, with all its text.
     Unknown {
         /// The type.
         kind: Cow<'a, str>,
@@ -154,11 +154,11 @@ impl Default for Body<'_> {
 /// One block of a message.
 #[derive(Debug)]
 pub enum Block<'a> {
-    /// Words.
+    /// Plain text.
     Text(Cow<'a, str>),
     /// The model's reasoning.
     Thinking(Cow<'a, str>),
-    /// A tool is called.
+    /// A tool call.
     ToolUse {
         /// The call's id.
         id: Cow<'a, str>,
@@ -167,35 +167,35 @@ pub enum Block<'a> {
         /// Its arguments, as JSON text.
         input: &'a str,
     },
-    /// A tool has answered.
+    /// The result of a tool call.
     ToolResult {
         /// The call's id.
         id: Cow<'a, str>,
-        /// The answer.
+        /// The text of the result.
         text: Cow<'a, str>,
-        /// Whether it failed.
+        /// True if the tool failed.
         error: bool,
     },
-    /// A picture or document, not decoded.
+    /// An image or document, not decoded.
     Media {
-        /// Which of them.
+        /// The block type: `image`, `document`, …
         kind: Cow<'a, str>,
-        /// Its title, its address, its text if it is one.
+        /// Its title, its address and, for a text document, its contents.
         text: String,
     },
-    /// A block of another type, with all its words.
+    /// A block of another type, with all its text.
     Other {
         /// The type.
         kind: Cow<'a, str>,
-        /// Every string in it that is worth keeping.
+        /// Every string in it that can be searched.
         text: String,
     },
 }
 
-/// Who named a session; a later one in this list wins over an earlier one.
+/// The author of a session title. Later variants win over earlier ones.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TitleBy {
-    /// The last prompt, kept by Claude Code as a stand-in.
+    /// The last prompt, used by Claude Code as a placeholder title.
     LastPrompt,
     /// The name of a team agent.
     AgentName,
@@ -205,14 +205,14 @@ pub enum TitleBy {
     User,
 }
 
-/// Tokens of one API message.
+/// The tokens used by one API message.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Usage {
-    /// Fresh input.
+    /// Uncached input.
     pub input: u64,
     /// Input written to the cache.
     pub cache_write: u64,
-    /// How much of that is kept for an hour rather than five minutes.
+    /// The part of `cache_write` that is cached for an hour instead of five minutes.
     pub cache_hour: u64,
     /// Input read from the cache.
     pub cache_read: u64,
@@ -220,47 +220,48 @@ pub struct Usage {
     pub output: u64,
 }
 
-/// The description beside a subagent's transcript.
+/// The description file next to a subagent's transcript.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AgentDescription {
     /// The type of agent.
     pub kind: Option<String>,
-    /// What it was sent to do: the best title it has.
+    /// The agent's task, which is the best title available.
     pub description: Option<String>,
-    /// The tool call that sent it.
+    /// The id of the tool call that started the agent.
     pub tool_use: Option<String>,
 }
 
-/// What is kept of a record.
+/// The part of a file record that the index keeps; see the docs of `file_record`.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Trace {
-    /// Fingerprint of the contents before.
+    /// Hash of the contents before the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
-    /// Fingerprint of what was written or read.
+    /// Hash of the text that was written or read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contents: Option<u64>,
-    /// Of what was read: the first line, how many lines, and how many the file has (0: unknown).
+    /// For a read: the first line, the number of lines read, and the number of lines in the file (0 if unknown).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<[u64; 3]>,
-    /// Lines added and removed.
+    /// The number of lines added and removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<[u64; 2]>,
-    /// Whether the file was made by it.
+    /// True if the tool created the file.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub created: bool,
-    /// Whether the user changed what the tool was about to write.
+    /// True if the user edited the text before the tool wrote it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub modified: bool,
 }
 
-/// Reads a time stamp; anything that is none, or lies outside 1970–2261, counts as absent.
+/// Parses a timestamp into milliseconds since 1970. Returns `None` if it is invalid or outside 1970–2261.
 pub(super) fn parse_timestamp(text: &str) -> Option<i64> {
     let time: jiff::Timestamp = text.parse().ok()?;
     Some(time.as_millisecond()).filter(|ms| is_plausible(*ms))
 }
 
+/// Reports whether a time in milliseconds lies in 1970–2261.
 pub(super) fn is_plausible(ms: i64) -> bool {
     (1..9_190_000_000_000).contains(&ms)
 }

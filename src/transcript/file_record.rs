@@ -1,65 +1,65 @@
-//! What a tool recorded beside its answer about the file it worked on: who wrote which contents over which.
+//! Reads the record of a file change that Claude Code stores next to a tool result (`toolUseResult`).
 //!
-//! The record holds whole files, so while indexing only a [`Trace`] of it is kept: counts, and fingerprints of the
-//! contents, with which contents that were put together again later can be proven. The [`Record`] itself is read
-//! from the transcript when somebody asks for the history of a file.
+//! A record contains whole files, so the index keeps only a [`Trace`] of it: line counts, and hashes of the contents.
+//! The hashes prove that contents reconstructed later are correct. The full [`Record`] is read from the transcript when
+//! the history of a file is requested.
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::transcript::event::Trace;
 use crate::transcript::json::{self, Token, Walk};
 use crate::transcript::json_shape::{Entry, RawRecord};
 
-/// A record, read from its line.
+/// The full record of a file change, read from its line.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Record {
-    /// The line it stands in.
+    /// The id of the line that contains the record.
     pub uuid: String,
-    /// The whole file before.
+    /// The whole file before the change.
     pub before: Option<String>,
-    /// What was written or read.
+    /// The text that was written or read.
     pub contents: Option<String>,
-    /// The text that was replaced, and by which.
+    /// The text that was replaced, and its replacement.
     pub replaced: Option<(String, String)>,
-    /// Of what was read: the first line, how many lines, and how many the file has.
+    /// For a read: the first line, the number of lines read, and the number of lines in the file.
     pub lines: Option<[u64; 3]>,
     /// The change, as a patch.
     pub patch: Vec<Hunk>,
-    /// Whether the user changed what the tool was about to write.
+    /// True if the user edited the text before the tool wrote it.
     pub modified: bool,
 }
 
-/// A piece of a patch.
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
+/// A hunk of a patch.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Hunk {
-    /// The first line before, from 1.
+    /// The first line before the change, from 1.
     pub old_start: u64,
-    /// Lines before.
+    /// The number of lines before the change.
     pub old_lines: u64,
-    /// The first line after, from 1.
+    /// The first line after the change, from 1.
     pub new_start: u64,
-    /// Lines after.
+    /// The number of lines after the change.
     pub new_lines: u64,
-    /// The lines, each behind `+`, `-` or a blank.
+    /// The lines, each prefixed with `+`, `-` or a space.
     pub lines: Vec<String>,
 }
 
-/// Where a file was backed up.
+/// A backup that Claude Code made of a file.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Backup {
-    /// The file.
+    /// The path of the file.
     pub path: String,
-    /// The name of the copy; none if there was no such file.
+    /// The name of the copy; `None` if the file did not exist.
     pub name: Option<String>,
-    /// When, in milliseconds since 1970.
+    /// The time of the backup in milliseconds since 1970.
     pub time: Option<i64>,
 }
 
-/// Keeps of a record what the index needs.
+/// Extracts the part of a record that the index needs. Returns `None` if the record is not about a file.
 pub(super) fn trace_of(record: &RawRecord<'_>) -> Option<Trace> {
     let file = &record.file;
     let is_about_file = record.path.is_some() || record.notebook.is_some() || file.path.is_some();
@@ -67,10 +67,10 @@ pub(super) fn trace_of(record: &RawRecord<'_>) -> Option<Trace> {
         return None;
     }
     let trace = Trace {
-        before: before_of(record).and_then(print_of_raw),
-        contents: contents_of(record).and_then(print_of_raw),
+        before: before_of(record).and_then(hash_json_string),
+        contents: contents_of(record).and_then(hash_json_string),
         lines: (file.lines > 0).then_some([file.start, file.lines, file.total]),
-        counts: record.patch.and_then(counts_of),
+        counts: record.patch.and_then(count_changed_lines),
         created: record.kind.as_deref() == Some("create"),
         modified: record.modified,
     };
@@ -85,12 +85,12 @@ fn contents_of<'a>(record: &RawRecord<'a>) -> Option<&'a str> {
     record.content.or(record.file.content).or(record.updated_file)
 }
 
-/// Reads the record of a line of a transcript.
+/// Reads the file record from a line of a transcript.
 pub fn read_record(line: &[u8]) -> Option<Record> {
     let text = String::from_utf8_lossy(line);
     let entry: Entry<'_> = serde_json::from_str(&text).ok()?;
     let record = &entry.record;
-    let string = |raw: Option<&str>| raw.and_then(string_of).map(Cow::into_owned);
+    let string = |raw: Option<&str>| raw.and_then(decode_string).map(Cow::into_owned);
     Some(Record {
         uuid: entry.uuid.as_deref().unwrap_or_default().to_string(),
         before: string(before_of(record)),
@@ -102,27 +102,27 @@ pub fn read_record(line: &[u8]) -> Option<Record> {
     })
 }
 
-/// Reads which copies of files a line tells of.
+/// Reads the file backups listed in a line of a transcript.
 pub fn read_backups(line: &[u8]) -> Vec<Backup> {
     let text = String::from_utf8_lossy(line);
     let Ok(entry) = serde_json::from_str::<Entry<'_>>(&text) else { return Vec::new() };
     let mut backups = Vec::new();
     let delta = entry.tracking_path.as_deref().map(|path| Backup { path: path.to_string(), ..Backup::default() });
     let raw = entry.snapshot.or(entry.backup).unwrap_or_default();
-    let mut now: Option<Backup> = delta;
+    let mut current: Option<Backup> = delta;
     let mut depth = 0;
-    let mut inside = false;
+    let mut in_backups = false;
     let mut key = Cow::Borrowed("");
     for token in Walk::new(raw) {
         match token {
             Token::Open(_) => depth += 1,
             Token::Close(_) => depth -= 1,
-            Token::Key(name) if depth == 1 && entry.snapshot.is_some() => inside = name == "trackedFileBackups",
-            Token::Key(name) if depth == 2 && inside => {
-                backups.extend(now.replace(Backup { path: name.into_owned(), ..Backup::default() }));
+            Token::Key(name) if depth == 1 && entry.snapshot.is_some() => in_backups = name == "trackedFileBackups",
+            Token::Key(name) if depth == 2 && in_backups => {
+                backups.extend(current.replace(Backup { path: name.into_owned(), ..Backup::default() }));
             }
             Token::Key(name) => key = name,
-            Token::Text(value) => match (&mut now, key.as_ref()) {
+            Token::Text(value) => match (&mut current, key.as_ref()) {
                 (Some(backup), "backupFileName") => backup.name = Some(value.into_owned()),
                 (Some(backup), "backupTime") => backup.time = crate::transcript::event::parse_timestamp(&value),
                 _ => {}
@@ -130,12 +130,12 @@ pub fn read_backups(line: &[u8]) -> Vec<Backup> {
             Token::Scalar(_) => {}
         }
     }
-    backups.extend(now);
+    backups.extend(current);
     backups
 }
 
 /// Counts the lines that a patch adds and removes.
-fn counts_of(patch: &str) -> Option<[u64; 2]> {
+fn count_changed_lines(patch: &str) -> Option<[u64; 2]> {
     let mut counts = [0, 0];
     let mut any = false;
     for token in Walk::new(patch) {
@@ -148,28 +148,29 @@ fn counts_of(patch: &str) -> Option<[u64; 2]> {
     any.then_some(counts)
 }
 
-/// The text of a JSON string; none if it is something else.
-fn string_of(raw: &str) -> Option<Cow<'_, str>> {
+/// Decodes a JSON string. Returns `None` for any other JSON value.
+fn decode_string(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     Some(json::unescape(inner))
 }
 
-/// The fingerprint of a text, given as a JSON string. As a rule it is written in the way we would write it, and
-/// need not be decoded.
-fn print_of_raw(raw: &str) -> Option<u64> {
+/// Hashes a text given as a JSON string. The result equals [`print_of`] of the decoded text.
+///
+/// Most strings are escaped the way `serde_json` would escape them, so they need not be decoded.
+fn hash_json_string(raw: &str) -> Option<u64> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
-    let is_usual = memchr::memmem::find(inner.as_bytes(), b"\\u").is_none()
+    let is_canonical = memchr::memmem::find(inner.as_bytes(), b"\\u").is_none()
         && memchr::memmem::find(inner.as_bytes(), b"\\/").is_none();
-    Some(if is_usual { shortened(raw.as_bytes()) } else { print_of(&json::unescape(inner)) })
+    Some(if is_canonical { hash48(raw.as_bytes()) } else { print_of(&json::unescape(inner)) })
 }
 
-/// The fingerprint of a text.
+/// Hashes a text: 48 bits of the hash of its JSON form.
 pub fn print_of(text: &str) -> u64 {
-    shortened(serde_json::to_string(text).unwrap_or_default().as_bytes())
+    hash48(serde_json::to_string(text).unwrap_or_default().as_bytes())
 }
 
-/// 48 bits are enough to tell the states of one file apart, and a quarter shorter to keep.
-fn shortened(bytes: &[u8]) -> u64 {
+/// Hashes bytes to 48 bits. That is enough to distinguish the versions of one file, and takes a quarter less space.
+fn hash48(bytes: &[u8]) -> u64 {
     xxh3_64(bytes) >> 16
 }
 
@@ -178,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prints_do_not_depend_on_the_spelling() {
+    fn hashes_do_not_depend_on_escaping() {
         for (raw, text) in [
             (r#""a\nb\t\"c\"""#, "a\nb\t\"c\""),
             (r#""\u00e9\/x""#, "é/x"),
@@ -186,13 +187,13 @@ mod tests {
             (r#""\u001b[0m""#, "\u{1b}[0m"),
             (r#""\u001B[0m""#, "\u{1b}[0m"),
         ] {
-            assert_eq!(print_of_raw(raw), Some(print_of(text)), "{raw}");
+            assert_eq!(hash_json_string(raw), Some(print_of(text)), "{raw}");
         }
-        assert_eq!(print_of_raw("null"), None);
+        assert_eq!(hash_json_string("null"), None);
     }
 
     #[test]
-    fn records_are_read_whole_and_in_short() {
+    fn records_and_traces_are_read() {
         let line = br#"{"uuid":"u1","type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]},"toolUseResult":{"filePath":"/a","oldString":"x","newString":"y","originalFile":"1\nx\n","structuredPatch":[{"oldStart":1,"oldLines":2,"newStart":1,"newLines":2,"lines":[" 1","-x","+y"]}],"userModified":true,"replaceAll":false}}"#;
         let record = read_record(line).expect("a record");
         assert_eq!(record.before.as_deref(), Some("1\nx\n"));
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn backups_are_named() {
+    fn backups_are_listed() {
         let line = br#"{"type":"file-history-snapshot","messageId":"m","snapshot":{"messageId":"m","trackedFileBackups":{"src/a.rs":{"backupFileName":"12@v2","version":2,"backupTime":"2026-02-13T18:08:48.563Z"},"/b":{"backupFileName":null,"version":1,"backupTime":"2026-02-13T18:08:48.563Z"}},"timestamp":"2026-02-13T18:08:48.563Z"}}"#;
         let backups = read_backups(line);
         assert_eq!(backups.len(), 2);

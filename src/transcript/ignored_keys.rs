@@ -1,8 +1,9 @@
-//! The keys of Claude Code's lines that are passed over. A key that is neither here nor in a shape is new to us, and its
-//! words are kept.
+//! JSON keys of Claude Code's lines that are ignored.
+//!
+//! A key that is neither listed here nor declared in `json_shape` is unknown, and its text is kept.
 
-/// Keys that are known and contain nothing anybody would search for, in order.
-const KNOWN: [&str; 118] = [
+/// Known keys without searchable text, sorted.
+const IGNORED: [&str; 118] = [
     "accountUuid",
     "apiErrorStatus",
     "apiRefusalCategory",
@@ -123,17 +124,17 @@ const KNOWN: [&str; 118] = [
     "worktreeSession",
 ];
 
-/// Returns whether a key may be passed over.
+/// Reports whether a key is known and can be ignored.
 pub(super) fn is_known(key: &str) -> bool {
-    KNOWN.binary_search(&key).is_ok()
+    IGNORED.binary_search(&key).is_ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::KNOWN;
+    use super::IGNORED;
 
     #[test]
-    fn keys_are_in_order() {
-        assert!(KNOWN.is_sorted());
+    fn keys_are_sorted() {
+        assert!(IGNORED.is_sorted());
     }
 }

@@ -1,15 +1,15 @@
-//! A walk over a piece of JSON that is already known to be well-formed: strings, keys and brackets in order.
+//! A JSON tokenizer for text that is already known to be well-formed: yields strings, keys and brackets in order.
 //!
-//! `serde` is for shapes we know. This is for shapes we do not: the input of any tool, an attachment of a type
-//! nobody has seen. It keeps no tree, does not recurse (so depth costs nothing) and never fails: a lone
-//! surrogate becomes U+FFFD, and text that is not JSON after all simply ends the walk.
+//! `serde` handles the shapes we know. This handles the others: the input of any tool, or an attachment of an unknown
+//! type. It builds no tree, does not recurse (so depth costs nothing) and never fails. A lone surrogate becomes U+FFFD.
+//! Text that turns out not to be JSON ends the iteration.
 
 use std::borrow::Cow;
 
-/// What the walk meets.
+/// A JSON token.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Token<'a> {
-    /// The name of a member; its value comes next.
+    /// The key of an object member; its value comes next.
     Key(Cow<'a, str>),
     /// A string value.
     Text(Cow<'a, str>),
@@ -21,14 +21,14 @@ pub(crate) enum Token<'a> {
     Close(u8),
 }
 
-/// Walks over JSON text.
+/// An iterator over the tokens of a JSON text.
 #[derive(Debug)]
 pub(crate) struct Walk<'a> {
     rest: &'a str,
 }
 
 impl<'a> Walk<'a> {
-    /// Begins at the start of the text.
+    /// Creates an iterator that begins at the start of `text`.
     pub(crate) fn new(text: &'a str) -> Self {
         Self { rest: text }
     }
@@ -39,7 +39,7 @@ impl<'a> Walk<'a> {
         taken
     }
 
-    fn skip_blanks(&mut self) {
+    fn skip_whitespace(&mut self) {
         self.rest = self.rest.trim_start_matches([' ', '\t', '\n', '\r']);
     }
 }
@@ -62,7 +62,7 @@ impl<'a> Iterator for Walk<'a> {
             b'"' => {
                 let length = string_length(self.rest.as_bytes())?;
                 let text = unescape(&self.take(length)[1..length - 1]);
-                self.skip_blanks();
+                self.skip_whitespace();
                 Some(if self.rest.starts_with(':') { Token::Key(text) } else { Token::Text(text) })
             }
             _ => {
@@ -73,7 +73,7 @@ impl<'a> Iterator for Walk<'a> {
     }
 }
 
-/// Length of the string at the start of the bytes, quotes included.
+/// Returns the length of the string at the start of `bytes`, including its quotes.
 fn string_length(bytes: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -85,7 +85,7 @@ fn string_length(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Resolves the escapes of a JSON string.
+/// Decodes the escapes of a JSON string, given without its quotes.
 pub(crate) fn unescape(raw: &str) -> Cow<'_, str> {
     let Some(first) = memchr::memchr(b'\\', raw.as_bytes()) else {
         return Cow::Borrowed(raw);
@@ -102,7 +102,7 @@ pub(crate) fn unescape(raw: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Resolves the escape behind a backslash and returns what follows it.
+/// Decodes the escape after a backslash and returns the text that follows it.
 fn push_escape<'a>(text: &mut String, rest: &'a str) -> &'a str {
     let mut chars = rest.chars();
     match chars.next() {
@@ -118,6 +118,7 @@ fn push_escape<'a>(text: &mut String, rest: &'a str) -> &'a str {
     chars.as_str()
 }
 
+/// Decodes the digits after `\u`, and a second escape if they form a surrogate pair. Returns the text that follows.
 fn push_unicode<'a>(text: &mut String, rest: &'a str) -> &'a str {
     let Some(first) = hex4(rest) else {
         text.push('\u{fffd}');
@@ -147,7 +148,7 @@ fn hex4(text: &str) -> Option<u32> {
     digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
 }
 
-/// Gathers every string value of a piece of JSON, in order, one a line.
+/// Collects every string value of a JSON text, in order, one per line.
 pub(crate) fn all_text(raw: &str) -> String {
     let mut text = String::new();
     for token in Walk::new(raw) {
@@ -168,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn walks_keys_values_and_brackets() {
+    fn yields_keys_values_and_brackets() {
         let tokens: Vec<String> =
             Walk::new(r#"{"a": [1, "x\n\"y", {}], "b":null}"#).map(|t| format!("{t:?}")).collect();
         assert_eq!(
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_of_every_kind() {
+    fn escapes_are_decoded() {
         for (raw, text) in [
             ("plain", "plain"),
             (r"a\tb\\c\/d", "a\tb\\c/d"),
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_and_deep_text_ends_the_walk() {
+    fn broken_and_deep_text_is_tolerated() {
         assert_eq!(all_text("\"open"), "");
         assert_eq!(all_text(&("[".repeat(100_000) + "\"deep\"")), "deep");
     }

@@ -1,4 +1,4 @@
-//! Claude Code's JSON as `serde` sees it: which key of an object goes to which field.
+//! `serde` structs for Claude Code's JSON: maps the keys of each object to fields.
 //!
 //! Every key is optional and may have any type; see [`Lenient`].
 
@@ -62,7 +62,7 @@ object! {
 }
 
 object! {
-    /// What a tool recorded beside its answer; only what concerns files.
+    /// The record stored next to a tool result; only the keys about files.
     RawRecord {
         "type" => kind: Text<'a>,
         "filePath" => path: Text<'a>,
@@ -92,7 +92,7 @@ object! {
 }
 
 object! {
-    /// Who a user line really comes from.
+    /// The actual sender of a user line.
     Origin { "kind" => kind: Text<'a> }
 }
 
@@ -102,7 +102,7 @@ object! {
 }
 
 object! {
-    /// The API message of a user or assistant line. What is not an object is its content.
+    /// The API message of a user or assistant line. A value that is not an object is taken as its content.
     Message {
         "id" => id: Text<'a>,
         "model" => model: Text<'a>,
@@ -120,7 +120,7 @@ object! {
 }
 
 object! {
-    /// What an API message cost; repeated on each of its lines.
+    /// The tokens used by an API message; repeated on each of its lines.
     RawUsage {
         "input_tokens" => input: u64,
         "cache_creation_input_tokens" => cache_write: u64,
@@ -132,12 +132,12 @@ object! {
 }
 
 object! {
-    /// How long what was written to the cache is kept there.
+    /// Tokens written to the cache, by how long they are cached.
     RawCacheCreation { "ephemeral_1h_input_tokens" => hour: u64 }
 }
 
 object! {
-    /// The part of an attachment that tells what to do with it.
+    /// The keys of an attachment that decide how it is handled.
     Attachment {
         "type" => kind: Text<'a>,
         "prompt" => prompt: Raw<'a>,
@@ -169,7 +169,7 @@ object! {
 }
 
 object! {
-    /// The description beside a subagent's transcript.
+    /// The description file next to a subagent's transcript.
     AgentMeta {
         "agentType" => kind: Text<'a>,
         "description" => description: Text<'a>,

@@ -1,7 +1,7 @@
-//! Reads a JSON value whatever its type is: a value of the wrong type counts as absent.
+//! Lenient JSON deserialization: a value of the wrong type counts as missing.
 //!
-//! Derived `Deserialize` refuses a whole line when one key has an unexpected type or appears twice. With [`Lenient`]
-//! such a key costs nothing but itself, and the last of two equal keys wins.
+//! Derived `Deserialize` rejects a whole line when one key has an unexpected type or appears twice. With [`Lenient`]
+//! only that key is lost. If a key appears twice, the last one wins.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,36 +10,36 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize as _, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A string; none if the value is anything else.
+/// A string; `None` if the value is anything else.
 pub(super) type Text<'a> = Option<Cow<'a, str>>;
 
-/// A value as JSON text, not decoded; none if it is `null`.
+/// A value as JSON text, not decoded; `None` if it is `null`.
 pub(super) type Raw<'a> = Option<&'a str>;
 
-/// A type that can be read from any JSON value. A value that its functions do not take gives the default.
+/// A type that can be read from any JSON value. Kinds of values that it does not override give the default.
 pub(super) trait Lenient<'de>: Default {
-    /// Takes `true` or `false`.
+    /// Converts `true` or `false`.
     fn from_bool(_: bool) -> Self {
         Self::default()
     }
 
-    /// Takes a whole number that is not negative.
+    /// Converts a non-negative integer.
     fn from_count(_: u64) -> Self {
         Self::default()
     }
 
-    /// Takes a string; it is borrowed unless it has escapes.
+    /// Converts a string, which is borrowed unless it has escapes.
     fn from_text(_: Cow<'de, str>) -> Self {
         Self::default()
     }
 
-    /// Takes a list.
+    /// Converts an array.
     fn from_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Self::default())
     }
 
-    /// Takes an object.
+    /// Converts an object.
     fn from_object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
         while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Self::default())
@@ -76,7 +76,7 @@ impl<'de> Lenient<'de> for Raw<'de> {
     }
 }
 
-/// Hands a value of any type to the function of `T` that takes it.
+/// A `serde` visitor that passes a value of any type to the matching function of `T`.
 pub(super) struct AnyValue<T>(PhantomData<T>);
 
 impl<T> AnyValue<T> {
@@ -137,14 +137,14 @@ impl<'de, T: Lenient<'de>> Visitor<'de> for AnyValue<T> {
     }
 }
 
-/// Declares an object by its keys, and after them what to do with values that are not objects.
+/// Declares a struct by the keys of its JSON object. Functions after the keys override how other values are read.
 macro_rules! object {
     ($(#[$doc:meta])* $name:ident { $($key:literal => $field:ident : $ty:ty),* $(,)? } $($others:tt)*) => {
         $(#[$doc])*
         #[derive(Debug, Default)]
         pub(in crate::transcript) struct $name<'a> {
             $(pub(in crate::transcript) $field: $ty,)*
-            /// The values of keys that nobody knew when this was written.
+            /// The values of unknown keys, as JSON text.
             pub(in crate::transcript) extra: Vec<&'a str>,
         }
 

@@ -1,8 +1,8 @@
-//! Turns a file and an offset into lines. The only code that opens transcripts; it only ever reads.
+//! Reads the lines of a transcript, starting at an offset. The only code that opens transcripts, always read-only.
 //!
-//! Lines are bytes: what they mean is not known here. Memory is bounded whatever the file holds: a line longer
-//! than [`LINE_CAP`] is passed over and reported with its first bytes. Only what was in the file when it was
-//! opened is read; what arrives later belongs to the next run.
+//! Lines are raw bytes and are not parsed here. Memory use is bounded for any file: a line longer than [`LINE_CAP`] is
+//! skipped and reported with its first bytes. Only the bytes present when the file was opened are read; later additions
+//! are left to the next run.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,43 +13,44 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::fault::{self, Op};
 use crate::transcript::discover::{Stat, stat_of};
 
-/// The longest line that is read whole.
+/// The length of the longest line that is read whole.
 pub const LINE_CAP: usize = 64 << 20;
-/// How much of an overlong line is kept, to say what it was.
+/// The number of bytes kept of an oversized line, to identify it.
 pub const HEAD_OF_OVERSIZED: usize = 4096;
-/// How many bytes at each end of the consumed part are fingerprinted.
+/// The number of bytes hashed at each end of the part that was read.
 const END_BYTES: usize = 4096;
+/// The number of bytes read at a time.
 const BUFFER: usize = 256 << 10;
 
 /// An open transcript.
 #[derive(Debug)]
 pub struct Transcript {
     file: File,
-    /// The file as it was when it was opened.
+    /// The state of the file when it was opened.
     pub stat: Stat,
 }
 
 /// One line, without its newline.
 #[derive(Debug)]
 pub struct Line<'a> {
-    /// Where it begins.
+    /// The offset of its first byte in the file.
     pub offset: u64,
-    /// Where the next one begins.
+    /// The offset of the next line in the file.
     pub end: u64,
-    /// Its bytes; only the first few when it is `oversized`.
+    /// Its bytes; only the first [`HEAD_OF_OVERSIZED`] if it is `oversized`.
     pub bytes: &'a [u8],
-    /// Its bytes with the newline; the last few when it is `oversized`.
+    /// Its bytes with the newline; only the last few thousand if it is `oversized`.
     pub with_newline: &'a [u8],
-    /// Whether a newline ended it; the last line of a file being written may be cut.
+    /// True if it ends with a newline. The last line of a file that is being written may be incomplete.
     pub terminated: bool,
-    /// Whether it was too long to be read whole.
+    /// True if it is longer than [`LINE_CAP`] and was not read whole.
     pub oversized: bool,
-    /// Checksum of all bytes up to `end`; the same however they were cut into lines.
+    /// The checksum of all bytes of the file up to `end`. It does not depend on how they are split into lines.
     pub chain: u32,
 }
 
 impl Transcript {
-    /// Opens a regular file for reading; never follows a link, never waits for a pipe.
+    /// Opens a regular file for reading. Does not follow links and does not block on pipes.
     pub fn open(path: &Path) -> io::Result<Self> {
         fault::point(Op::Read)?;
         let file = open_regular(path)?;
@@ -57,7 +58,7 @@ impl Transcript {
         Ok(Self { file, stat })
     }
 
-    /// Reads both ends of the first `length` bytes.
+    /// Reads both ends of the first `length` bytes of the file.
     pub fn ends(&mut self, length: u64) -> io::Result<Ends> {
         let size = length.min(END_BYTES as u64);
         Ok(Ends { head: self.read_range(0, size)?, tail: self.read_range(length - size, size)? })
@@ -71,15 +72,15 @@ impl Transcript {
         Ok(bytes)
     }
 
-    /// Reads the whole file and keeps nothing, to know that it can be read.
+    /// Reads and discards the whole file, to check that it is readable.
     pub fn rehearse(&mut self) -> io::Result<()> {
         fault::point(Op::Read)?;
         self.file.seek(SeekFrom::Start(0))?;
         let read = io::copy(&mut Read::by_ref(&mut self.file).take(self.stat.size), &mut io::sink())?;
-        if read < self.stat.size { Err(shortened()) } else { Ok(()) }
+        if read < self.stat.size { Err(truncated_error()) } else { Ok(()) }
     }
 
-    /// The checksum of the first `length` bytes.
+    /// Returns the checksum of the first `length` bytes.
     pub fn checksum(&mut self, length: u64) -> io::Result<u32> {
         self.file.seek(SeekFrom::Start(0))?;
         let mut buffer = vec![0; BUFFER];
@@ -88,14 +89,15 @@ impl Transcript {
         while left > 0 {
             let want = usize::try_from(left).unwrap_or(BUFFER).min(BUFFER);
             self.file.read_exact(&mut buffer[..want])?;
-            chain = extended(chain, &buffer[..want]);
+            chain = extend_checksum(chain, &buffer[..want]);
             left -= want as u64;
         }
         Ok(chain)
     }
 
-    /// Reads lines from an offset, where the checksum of what lies before is `chain`. Of an unterminated last line,
-    /// which may be in the middle of being written, only as much is given as `usable` says.
+    /// Reads lines starting at `offset`, where `chain` is the checksum of all earlier bytes.
+    ///
+    /// An unterminated last line may still be being written. `usable` returns how many of its bytes to return.
     pub fn lines(&mut self, offset: u64, chain: u32, usable: fn(&[u8]) -> usize) -> io::Result<Lines<'_>> {
         self.file.seek(SeekFrom::Start(offset))?;
         let left = self.stat.size.saturating_sub(offset);
@@ -114,7 +116,7 @@ impl Transcript {
         })
     }
 
-    /// Reads the next piece of a file that has no lines (a spilled output).
+    /// Reads up to `most` bytes at `offset`, for files without lines (spilled outputs).
     pub fn read_up_to(&mut self, offset: u64, most: usize) -> io::Result<Vec<u8>> {
         fault::point(Op::Read)?;
         self.file.seek(SeekFrom::Start(offset))?;
@@ -125,7 +127,7 @@ impl Transcript {
     }
 }
 
-/// The bytes at both ends of what was read of a file: enough to know it again after it has grown.
+/// The bytes at both ends of the part of a file that was read. They identify the file after it has grown.
 #[derive(Clone, Debug, Default)]
 pub struct Ends {
     head: Vec<u8>,
@@ -133,7 +135,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Notes what was read next.
+    /// Appends the bytes that were read next.
     pub fn push(&mut self, bytes: &[u8]) {
         let room = END_BYTES - self.head.len();
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -141,13 +143,13 @@ impl Ends {
             self.tail.clear();
         }
         self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(END_BYTES)..]);
-        // Trimming now and then rather than each time keeps this linear.
+        // Trimming only occasionally keeps this linear.
         if self.tail.len() > 4 * END_BYTES {
             self.trim();
         }
     }
 
-    /// Fingerprints of both ends.
+    /// Returns the hashes of both ends.
     pub fn fingerprint(&mut self) -> (u64, u64) {
         self.trim();
         (xxh3_64(&self.head), xxh3_64(&self.tail))
@@ -159,11 +161,11 @@ impl Ends {
     }
 }
 
-fn shortened() -> io::Error {
+fn truncated_error() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while being read")
 }
 
-/// Reads a small file whole, up to a limit.
+/// Reads a small file, up to `most` bytes.
 pub fn read_small(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.take(most).read_to_end(&mut bytes)?;
@@ -175,34 +177,35 @@ fn open_regular(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    regular(file)
+    require_regular(file)
 }
 
 #[cfg(not(unix))]
 fn open_regular(path: &Path) -> io::Result<File> {
-    regular(File::open(path)?)
+    require_regular(File::open(path)?)
 }
 
-fn regular(file: File) -> io::Result<File> {
+/// Fails if the open file is not a regular file.
+fn require_regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
 }
 
-/// The lines of a transcript, one at a time, in one buffer.
+/// The lines of a transcript, read one at a time into a shared buffer.
 pub struct Lines<'a> {
     file: &'a mut File,
     /// Bytes of the file not yet in the buffer.
     left: u64,
     buffer: Vec<u8>,
-    /// Where in the buffer the next line begins.
+    /// The position of the next line in the buffer.
     start: usize,
-    /// How much behind `start` is known to hold no newline.
+    /// The number of bytes after `start` that are known to contain no newline.
     scanned: usize,
-    /// Where in the file the next line begins.
+    /// The offset of the next line in the file.
     offset: u64,
     chain: u32,
     /// The first bytes of the last oversized line.
     head: Vec<u8>,
-    /// Its last bytes.
+    /// The last bytes of the last oversized line.
     oversized_tail: Vec<u8>,
     usable: fn(&[u8]) -> usize,
     stop: Option<&'a dyn Fn() -> bool>,
@@ -215,14 +218,14 @@ impl std::fmt::Debug for Lines<'_> {
 }
 
 impl<'a> Lines<'a> {
-    /// Gives up, with an error that says `Interrupted`, as soon as `stop` says so; a line may be endless.
+    /// Makes reading fail with `Interrupted` as soon as `stop` returns true. A single line can be arbitrarily long.
     #[must_use]
     pub fn stopping(mut self, stop: &'a dyn Fn() -> bool) -> Self {
         self.stop = Some(stop);
         self
     }
 
-    /// Gives the next line, or none at the end. (Not an `Iterator`: the line borrows the buffer.)
+    /// Returns the next line, or `None` at the end. (Not an `Iterator` because the line borrows the buffer.)
     #[expect(clippy::should_implement_trait, reason = "a lending iterator cannot be an Iterator")]
     pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         loop {
@@ -241,8 +244,8 @@ impl<'a> Lines<'a> {
     }
 
     fn find_newline(&mut self) -> Option<usize> {
-        let unseen = &self.buffer[self.start + self.scanned..];
-        let found = memchr::memchr(b'\n', unseen).map(|at| self.scanned + at);
+        let unscanned = &self.buffer[self.start + self.scanned..];
+        let found = memchr::memchr(b'\n', unscanned).map(|at| self.scanned + at);
         self.scanned = if found.is_some() { 0 } else { self.buffer.len() - self.start };
         found
     }
@@ -254,13 +257,13 @@ impl<'a> Lines<'a> {
         self.start += whole;
         self.scanned = 0;
         self.offset += whole as u64;
-        self.chain = extended(self.chain, &self.buffer[from..from + whole]);
+        self.chain = extend_checksum(self.chain, &self.buffer[from..from + whole]);
         let with_newline = &self.buffer[from..from + whole];
         let bytes = &with_newline[..length];
         Line { offset, end: self.offset, bytes, with_newline, terminated, oversized: false, chain: self.chain }
     }
 
-    /// Reads more behind what is there; says whether there was anything.
+    /// Appends more of the file to the buffer. Returns false at the end of the file.
     fn fill(&mut self) -> io::Result<bool> {
         if self.left == 0 {
             return Ok(false);
@@ -276,13 +279,13 @@ impl<'a> Lines<'a> {
         self.buffer.reserve_exact(want);
         let got = Read::by_ref(self.file).take(want as u64).read_to_end(&mut self.buffer)? as u64;
         if got == 0 {
-            return Err(shortened());
+            return Err(truncated_error());
         }
         self.left -= got;
         Ok(true)
     }
 
-    /// Moves the unread rest to the front, and lets go of the memory a huge line needed.
+    /// Moves the unread bytes to the front of the buffer, and frees the memory that a huge line needed.
     fn make_room(&mut self) {
         self.buffer.drain(..self.start);
         self.start = 0;
@@ -291,7 +294,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Passes over a line that is too long, keeping its head.
+    /// Skips a line that is too long, keeping its first and last bytes.
     fn skip_oversized(&mut self) -> io::Result<Line<'_>> {
         let offset = self.offset;
         self.head = self.buffer[self.start..self.start + HEAD_OF_OVERSIZED].to_vec();
@@ -302,7 +305,7 @@ impl<'a> Lines<'a> {
             let newline = memchr::memchr(b'\n', unread);
             let take = newline.map_or(unread.len(), |at| at + 1);
             ends.push(&unread[..take]);
-            self.chain = extended(self.chain, &unread[..take]);
+            self.chain = extend_checksum(self.chain, &unread[..take]);
             self.start += take;
             self.offset += take as u64;
             terminated = newline.is_some();
@@ -322,8 +325,8 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The checksum of what was read, and of what comes next.
-fn extended(chain: u32, bytes: &[u8]) -> u32 {
+/// Returns the checksum `chain` extended by `bytes`.
+fn extend_checksum(chain: u32, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new_with_initial(chain);
     hasher.update(bytes);
     hasher.finalize()
@@ -338,7 +341,7 @@ mod tests {
         let path = dir.path().join("t.jsonl");
         fs_err::write(&path, bytes).expect("written");
         let mut transcript = Transcript::open(&path).expect("opened");
-        let mut lines = transcript.lines(from, 0, <[u8]>::len).expect("sought");
+        let mut lines = transcript.lines(from, 0, <[u8]>::len).expect("seek");
         let mut all = Vec::new();
         while let Some(line) = lines.next().expect("read") {
             all.push((line.offset, line.end, String::from_utf8_lossy(line.bytes).into_owned(), line.terminated));
@@ -347,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_know_their_offsets() {
+    fn lines_have_offsets() {
         assert_eq!(read(b"", 0), vec![]);
         assert_eq!(
             read(b"a\n\nbc\nd", 0),
@@ -371,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_over_the_cap_is_passed_over_and_the_next_one_read() {
+    fn lines_over_the_cap_are_skipped() {
         let mut text = b"HEAD".to_vec();
         text.resize(LINE_CAP + 3 * BUFFER, b'y');
         let length = text.len() as u64;
@@ -384,18 +387,18 @@ mod tests {
     }
 
     #[test]
-    fn the_chain_does_not_depend_on_where_reading_began() {
+    fn checksum_does_not_depend_on_the_start_offset() {
         let dir = tempfile::tempdir().expect("temporary folder");
         let path = dir.path().join("t.jsonl");
         fs_err::write(&path, b"one\ntwo\nthree\n").expect("written");
         let mut transcript = Transcript::open(&path).expect("opened");
         let mut chains = Vec::new();
-        let mut lines = transcript.lines(0, 0, <[u8]>::len).expect("sought");
+        let mut lines = transcript.lines(0, 0, <[u8]>::len).expect("seek");
         while let Some(line) = lines.next().expect("read") {
             chains.push((line.end, line.chain));
         }
         let (offset, chain) = chains[0];
-        let mut lines = transcript.lines(offset, chain, <[u8]>::len).expect("sought");
+        let mut lines = transcript.lines(offset, chain, <[u8]>::len).expect("seek");
         let line = lines.next().expect("read").expect("second line");
         assert_eq!((line.end, line.chain), chains[1]);
     }

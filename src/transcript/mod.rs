@@ -1,9 +1,10 @@
-//! Claude Code's files on disk: the only code that knows where they are and which JSON keys they have.
+//! Finds, reads and parses Claude Code's files. The only code that knows their locations and JSON keys.
 //!
-//! A file is found ([`discover`]), read line by line ([`lines`]), and each line parsed into an [`Event`].
+//! [`discover`] finds the files, [`lines`] reads them line by line, and each line is parsed into an [`Event`].
 
 pub mod discover;
 pub mod lines;
+pub mod layout;
 pub(crate) mod json;
 mod ignored_keys;
 mod lenient;

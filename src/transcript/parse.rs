@@ -1,6 +1,6 @@
-//! Reads one line of a transcript as an [`Event`]; pure.
+//! Parses one line of a transcript into an [`Event`], without I/O.
 //!
-//! Second copies (`toolUseResult`, `originalFile`), signatures and base64 are skipped without being decoded.
+//! Duplicate data (`toolUseResult`, `originalFile`), signatures and base64 are skipped without being decoded.
 
 use std::borrow::Cow;
 
@@ -12,17 +12,17 @@ use crate::transcript::json_shape::{AgentMeta, Attachment, Entry, HistoryEntry, 
 use crate::transcript::lenient::Text;
 use crate::transcript::repair::{self, Reading};
 
-/// Reads a line of a transcript; see [`Reading`].
-pub fn read_line(bytes: &[u8], each: &mut dyn FnMut(usize, Reading<'_>)) {
-    repair::read_records(bytes, parse_entry, each);
+/// Reads a line of a transcript. Calls `emit` with each [`Reading`] and its offset in the line.
+pub fn read_line(bytes: &[u8], emit: &mut dyn FnMut(usize, Reading<'_>)) {
+    repair::read_records(bytes, parse_entry, emit);
 }
 
-/// Reads a line of `history.jsonl`.
-pub fn read_history_line(bytes: &[u8], each: &mut dyn FnMut(usize, Reading<'_>)) {
-    repair::read_records(bytes, parse_history, each);
+/// Reads a line of `history.jsonl`, as [`read_line`] does.
+pub fn read_history_line(bytes: &[u8], emit: &mut dyn FnMut(usize, Reading<'_>)) {
+    repair::read_records(bytes, parse_history, emit);
 }
 
-/// Reads the description of a subagent.
+/// Reads the description file of a subagent.
 pub fn read_agent_meta(bytes: &[u8]) -> Option<AgentDescription> {
     let meta: AgentMeta<'_> = serde_json::from_slice(bytes).ok()?;
     let owned = |text: Text<'_>| text.map(Cow::into_owned);
@@ -31,9 +31,9 @@ pub fn read_agent_meta(bytes: &[u8]) -> Option<AgentDescription> {
 }
 
 fn parse_entry(text: &str) -> serde_json::Result<Event<'_>> {
-    let mut entry: Entry<'_> = serde_json::from_str(only_object(text)?)?;
+    let mut entry: Entry<'_> = serde_json::from_str(require_object(text)?)?;
     let fork = std::mem::take(&mut entry.forked_from);
-    let unknown = unknown_words(&mut entry);
+    let unknown = text_of_unknown_keys(&mut entry);
     Ok(Event {
         uuid: entry.uuid.take(),
         parent: entry.parent.take().or(entry.logical_parent.take()),
@@ -53,28 +53,28 @@ fn parse_entry(text: &str) -> serde_json::Result<Event<'_>> {
     })
 }
 
-/// The words under unknown keys of a line and of its message. A line of unknown type gives all its words anyway.
-fn unknown_words(entry: &mut Entry<'_>) -> String {
+/// Returns the text under unknown keys of a line and of its message. A line of unknown type keeps all its text anyway.
+fn text_of_unknown_keys(entry: &mut Entry<'_>) -> String {
     if !matches!(entry.kind.as_deref(), Some("user" | "assistant" | "system" | "attachment")) {
         return String::new();
     }
     let mut parts = std::mem::take(&mut entry.extra);
     if entry.kind.as_deref() == Some("user") {
-        // On other lines these are progress, and the causes of failures that the text tells.
+        // On other lines these keys contain progress, or the cause of a failure that the text already reports.
         parts.extend([entry.data, entry.error, entry.result].into_iter().flatten());
     }
     parts.append(&mut entry.message.extra);
-    let words = parts.into_iter().map(|part| words_of(part, &[]));
-    words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")
+    let texts = parts.into_iter().map(|part| words_of(part, &[]));
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// Lets only objects through: every other JSON value is no record.
-fn only_object(text: &str) -> serde_json::Result<&str> {
+/// Rejects JSON that is not an object. Other values are not records.
+fn require_object(text: &str) -> serde_json::Result<&str> {
     if text.starts_with('{') { Ok(text) } else { Err(serde::de::Error::custom("not an object")) }
 }
 
 fn parse_history(text: &str) -> serde_json::Result<Event<'_>> {
-    let entry: HistoryEntry<'_> = serde_json::from_str(only_object(text)?)?;
+    let entry: HistoryEntry<'_> = serde_json::from_str(require_object(text)?)?;
     let pasted =
         entry.pasted.map(|raw| words_of(raw, &["type", "mediaType", "contentHash", "filename"])).unwrap_or_default();
     let display = entry.display.unwrap_or_default();
@@ -164,13 +164,13 @@ fn queue_operation<'a>(entry: &Entry<'a>) -> Body<'a> {
         let operation = entry.operation.as_deref().unwrap_or_default();
         return Body::Silent(Cow::Owned(format!("queue-operation/{operation}")));
     }
-    let origin = is_task(&text).then_some(Cow::Borrowed("task"));
+    let origin = is_task_record(&text).then_some(Cow::Borrowed("task"));
     Body::Queued { text, origin }
 }
 
-/// Whether what was queued is a record of a task in the background, which Claude Code put there for itself. Other JSON
-/// may be what somebody pasted.
-fn is_task(text: &str) -> bool {
+/// Reports whether a queued text is a background task record that Claude Code queued for itself. Other JSON may have
+/// been pasted by the user.
+fn is_task_record(text: &str) -> bool {
     #[derive(serde::Deserialize)]
     struct Task {
         #[serde(rename = "task_id")]
@@ -181,7 +181,7 @@ fn is_task(text: &str) -> bool {
     text.trim_start().starts_with('{') && serde_json::from_str::<Task>(text).is_ok()
 }
 
-/// Attachments that only tell the model about its surroundings: lists of tools, counters, reminders.
+/// Attachments that only inform the model about its environment: lists of tools, counters, reminders.
 const SILENT_ATTACHMENTS: [&str; 13] = [
     "total_tokens_reminder",
     "task_reminder",
@@ -245,24 +245,24 @@ fn frame_link(entry: Entry<'_>) -> Body<'_> {
     Body::Link { url: entry.artifact_url.or(entry.url).unwrap_or_default(), text }
 }
 
-/// The keys of `trackedFileBackups`, which are the names of the files.
+/// Returns the keys of `trackedFileBackups`, which are the names of the files.
 fn snapshot_files(snapshot: Option<&str>) -> Vec<String> {
     let mut depth = 0;
-    let mut inside = false;
+    let mut in_backups = false;
     let mut files = Vec::new();
     for token in Walk::new(snapshot.unwrap_or_default()) {
         match token {
             Token::Open(_) => depth += 1,
             Token::Close(_) => depth -= 1,
-            Token::Key(key) if depth == 1 => inside = key == "trackedFileBackups",
-            Token::Key(key) if depth == 2 && inside => files.push(key.into_owned()),
+            Token::Key(key) if depth == 1 => in_backups = key == "trackedFileBackups",
+            Token::Key(key) if depth == 2 && in_backups => files.push(key.into_owned()),
             _ => {}
         }
     }
     files
 }
 
-/// All words of a line of unknown type, without its ids and its envelope.
+/// Returns all text of a line of unknown type, without its ids and metadata.
 fn unknown_text(line: &str) -> String {
     words_of(
         line,
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
     use crate::transcript::repair::whole_records;
 
-    /// Shows every record of a line as `offset body`.
+    /// Asserts that every record of a line, shown as `offset body`, is as expected.
     fn check(line: &[u8], expected: &[&str]) {
         let mut shown = Vec::new();
         read_line(line, &mut |at, reading| {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn no_shape_of_a_message_loses_words() {
+    fn every_shape_of_message_keeps_its_text() {
         for (message, blocks) in [
             (r#""just words""#, r#"[Text("just words")]"#),
             (r#"["a",{"type":"text","text":"b"}]"#, r#"[Text("a"), Text("b")]"#),
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn no_item_of_a_result_loses_words() {
+    fn every_result_item_keeps_its_text() {
         for (item, text) in [
             (
                 r#"{"type":"resource","resource":{"uri":"file:///a","mimeType":"text/plain","text":"words"}}"#,
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn words_beside_a_message_are_kept() {
+    fn text_outside_the_message_is_kept() {
         for (line, words) in [
             (r#"{"type":"user","data":"d","error":"e","result":{"note":"r"},"message":{"content":"x"}}"#, "d\ne\nr"),
             (r#"{"type":"assistant","error":"e","message":{"content":[]}}"#, ""),
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn rare_types_keep_their_words() {
+    fn rare_types_keep_their_text() {
         check(
             br#"{"type":"tag","tag":"quarter end","sessionId":"s"}"#,
             &[r#"0 Attachment { kind: "tag", text: "quarter end", file: None }"#],
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_types_and_double_keys_cost_nothing() {
+    fn wrong_types_and_duplicate_keys_are_tolerated() {
         check(
             br#"{"type":"user","uuid":7,"timestamp":{"x":[1]},"isMeta":"no","message":{"content":"old","content":"new"},"huge":1e999}"#,
             &[r#"0 user [Text("new")]"#],
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ladder_mends_what_it_can() {
+    fn damaged_lines_are_repaired() {
         check(b"  \r\n", &[]);
         check(format!("\u{feff}{HI}\r").as_bytes(), &[r#"3 user [Text("hi")]"#]);
         check(format!("{HI}{HI}").as_bytes(), &[r#"0 user [Text("hi")]"#, r#"68 user [Text("hi")]"#]);
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_unterminated_line_only_whole_records_count() {
+    fn only_complete_records_of_an_unterminated_line_count() {
         for (line, whole) in
             [("", 0), ("{\"a\":1", 0), ("{\"a\":1}", 7), (" {} {\"a\":{}}{\"b", 12), ("12", 0), ("{}x", 2)]
         {
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_bad() {
+    fn non_records_are_bad() {
         check(b"garbage UNIQ", &["0 BAD not a JSON record | garbage UNIQ"]);
         check(b".344Z\"}", &["0 BAD not a JSON record | .344Z\"}"]);
         check(b"[1,2]", &["0 BAD JSON, but not a record | [1,2]"]);
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_types_keep_their_words() {
+    fn unknown_types_keep_their_text() {
         check(
             br#"{"type":"novelty","uuid":"u","payload":{"note":"brand new","n":[1,"two"]}}"#,
             &[r#"0 Unknown { kind: "novelty", text: "brand new\ntwo" }"#],
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn time_stamps_out_of_range_are_absent() {
+    fn timestamps_out_of_range_are_none() {
         for (text, ms) in [
             ("2026-01-02T03:04:05.678Z", Some(1_767_323_045_678)),
             ("2026-01-02T04:04:05.678+01:00", Some(1_767_323_045_678)),

@@ -1,29 +1,31 @@
-//! What a tool was asked to do to a file, read from its arguments.
+//! Interprets a tool call's effect on a file from its arguments, for file history.
+//!
+//! `tool_names` interprets the same calls for display.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a tool was asked to do.
+/// The effect that a tool call asks for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Call {
-    /// Put a file's contents.
+    /// Write the whole contents of a file.
     Write(String),
     /// Replace texts in a file, one after the other.
     Edits(Vec<Edit>),
-    /// Change a file in a way that its arguments do not tell.
+    /// Change a file in a way that the arguments do not show.
     Change,
     /// Delete a file.
     Delete,
-    /// Give a file another name.
+    /// Rename a file.
     Rename {
         /// The old name.
         from: String,
         /// The new name.
         to: String,
     },
-    /// Read a file; from its first line to its last unless told otherwise.
+    /// Read a file, or a part of it.
     Read {
-        /// Whether only a part was asked for.
+        /// True if only a part of the file was requested.
         part: bool,
     },
     /// Run a command.
@@ -32,22 +34,22 @@ pub enum Call {
     Other,
 }
 
-/// A text to be replaced.
+/// A text replacement.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(default)]
 pub struct Edit {
-    /// What to look for; nothing to make a new file.
+    /// The text to replace; empty to create a new file.
     #[serde(alias = "old_string", alias = "oldText", alias = "old_text", alias = "old_str")]
     pub old: String,
-    /// What to put in its place.
+    /// The replacement.
     #[serde(alias = "new_string", alias = "newText", alias = "new_text", alias = "new_str")]
     pub new: String,
-    /// Wherever it stands, rather than where it stands alone.
+    /// True to replace every occurrence. Otherwise the text must occur exactly once.
     #[serde(alias = "replace_all")]
     pub all: bool,
 }
 
-/// Reads what a tool was asked to do.
+/// Interprets a tool call from the tool's name and its arguments as JSON.
 pub fn read_call(tool: &str, input: &str) -> Call {
     let input: Value = serde_json::from_str(input).unwrap_or_default();
     let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_string);
@@ -63,11 +65,12 @@ pub fn read_call(tool: &str, input: &str) -> Call {
             Call::Read { part }
         }
         "Bash" | "PowerShell" => text("command").map_or(Call::Other, Call::Command),
-        other if other.starts_with("mcp__") => foreign(other, &input),
+        other if other.starts_with("mcp__") => mcp_call(other, &input),
         _ => Call::Other,
     }
 }
 
+/// Reads the arguments of an edit: a list of replacements, or a single one.
 fn edits(input: &Value) -> Call {
     let list = input.get("edits").filter(|edits| edits.is_array()).cloned();
     let edits = match list {
@@ -77,34 +80,34 @@ fn edits(input: &Value) -> Call {
     edits.map_or(Call::Change, Call::Edits)
 }
 
-/// The tool of a server that nobody here knows: its name says what it does, and its arguments may say how.
-fn foreign(tool: &str, input: &Value) -> Call {
+/// Interprets a call to an unknown MCP tool. Its name suggests the effect, and its arguments may contain the details.
+fn mcp_call(tool: &str, input: &Value) -> Call {
     let name = tool.rsplit("__").next().unwrap_or(tool).to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    let name_contains = |words: &[&str]| words.iter().any(|word| name.contains(word));
     let text = |keys: &[&str]| keys.iter().find_map(|key| input.get(*key)?.as_str().map(str::to_string));
-    if says(&["directory", "folder", "_dir", "list", "search", "find", "glob", "grep"]) {
+    if name_contains(&["directory", "folder", "_dir", "list", "search", "find", "glob", "grep"]) {
         return Call::Other;
     }
-    let is_dry = ["dryRun", "dry_run"].iter().any(|key| input.get(*key).and_then(Value::as_bool) == Some(true));
-    let is_part = says(&["line", "symbol", "content", "regex", "section", "block", "cell"]);
-    if is_dry {
+    let is_dry_run = ["dryRun", "dry_run"].iter().any(|key| input.get(*key).and_then(Value::as_bool) == Some(true));
+    let is_part = name_contains(&["line", "symbol", "content", "regex", "section", "block", "cell"]);
+    if is_dry_run {
         Call::Other
-    } else if says(&["move", "rename"]) && !is_part {
+    } else if name_contains(&["move", "rename"]) && !is_part {
         let from = text(&["source", "from", "old_path", "oldPath", "path", "file_path"]);
         let to = text(&["destination", "to", "new_path", "newPath", "target"]);
         from.zip(to).map_or(Call::Change, |(from, to)| Call::Rename { from, to })
-    } else if says(&["delete", "remove", "unlink", "trash"]) && !is_part {
+    } else if name_contains(&["delete", "remove", "unlink", "trash"]) && !is_part {
         Call::Delete
-    } else if says(&["write", "create", "save", "overwrite", "put_file"]) && !is_part {
+    } else if name_contains(&["write", "create", "save", "overwrite", "put_file"]) && !is_part {
         text(&["content", "contents", "text", "file_text"]).map_or(Call::Change, Call::Write)
-    } else if says(&[
+    } else if name_contains(&[
         "edit", "replace", "insert", "update", "append", "patch", "modify", "delete", "remove", "rename", "write",
     ]) {
         match edits(input) {
             Call::Edits(edits) if edits.iter().all(|edit| *edit != Edit::default()) => Call::Edits(edits),
             _ => Call::Change,
         }
-    } else if says(&["read", "open", "view", "get_file", "getfile", "load"]) {
+    } else if name_contains(&["read", "open", "view", "get_file", "getfile", "load"]) {
         Call::Read { part: true }
     } else {
         Call::Other
@@ -116,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_read_by_their_arguments() {
+    fn calls_are_interpreted() {
         let edit = |old: &str, new: &str, all| Edit { old: old.into(), new: new.into(), all };
         for (tool, input, call) in [
             (

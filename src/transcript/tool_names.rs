@@ -1,51 +1,53 @@
-//! What a tool was asked to do, read from the arguments of its call.
+//! Interprets a tool call from its name and arguments, for display.
+//!
+//! `tool_call` interprets the same calls for file history.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What a tool was asked to do.
+/// The action that a tool call asks for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Action {
-    /// To run a command.
+    /// Run a command.
     Run {
         /// The command.
         command: String,
     },
-    /// To change pieces of a file.
+    /// Replace texts in a file.
     Edit {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// Each piece as it was and as it is to be.
+        /// Each text and its replacement.
         changes: Vec<(String, String)>,
     },
-    /// To write a whole file.
+    /// Write a whole file.
     Write {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// What is to be in it.
+        /// The new contents.
         content: String,
     },
-    /// To send a subagent.
+    /// Start a subagent.
     Send {
-        /// What it is to do, in a few words.
+        /// A short description of its task.
         title: String,
-        /// What it is told.
+        /// Its prompt.
         prompt: String,
     },
-    /// To propose a plan.
+    /// Propose a plan.
     Plan {
         /// The plan.
         text: String,
     },
-    /// Anything else, in one line.
+    /// Anything else.
     Other {
-        /// The arguments that say most.
+        /// The most informative arguments.
         summary: String,
     },
 }
 
-/// The keys that say most, in the order in which they are looked for.
-const TELLING: [&str; 22] = [
+/// The most informative argument keys, best first.
+const SUMMARY_KEYS: [&str; 22] = [
     "file_path",
     "path",
     "notebook_path",
@@ -77,18 +79,18 @@ struct Change {
     new_string: String,
 }
 
-/// Reads what a tool was asked to do, from its name and its arguments as JSON.
+/// Interprets a tool call from the tool's name and its arguments as JSON.
 pub fn action(tool: &str, input: &str) -> Action {
     let text = |key: &str| member(input, key).and_then(|raw| serde_json::from_str::<String>(raw).ok());
     let read = || match tool {
         "Bash" | "PowerShell" => Some(Action::Run { command: text("command")? }),
         "Edit" | "MultiEdit" => {
-            let one = || Some(vec![(text("old_string")?, text("new_string")?)]);
-            let many = || {
+            let single = || Some(vec![(text("old_string")?, text("new_string")?)]);
+            let list = || {
                 let changes: Vec<Change> = serde_json::from_str(member(input, "edits")?).ok()?;
                 Some(changes.into_iter().map(|change| (change.old_string, change.new_string)).collect())
             };
-            Some(Action::Edit { path: text("file_path")?, changes: one().or_else(many)? })
+            Some(Action::Edit { path: text("file_path")?, changes: single().or_else(list)? })
         }
         "Write" => Some(Action::Write { path: text("file_path")?, content: text("content")? }),
         "NotebookEdit" => Some(Action::Write { path: text("notebook_path")?, content: text("new_source")? }),
@@ -101,15 +103,15 @@ pub fn action(tool: &str, input: &str) -> Action {
     read().unwrap_or_else(|| Action::Other { summary: summary(input) })
 }
 
-/// The value of a member of an object, as JSON.
+/// Returns the value of a member of a JSON object, as JSON.
 fn member<'a>(input: &'a str, key: &str) -> Option<&'a str> {
     let members: std::collections::HashMap<String, &'a RawValue> = serde_json::from_str(input).ok()?;
     members.get(key).map(|value| value.get())
 }
 
-/// The two arguments that say most; all of them where none is known.
+/// Returns the two most informative arguments, or all of the input if none of its keys is known.
 fn summary(input: &str) -> String {
-    let known = TELLING.iter().filter_map(|key| serde_json::from_str::<String>(member(input, key)?).ok());
+    let known = SUMMARY_KEYS.iter().filter_map(|key| serde_json::from_str::<String>(member(input, key)?).ok());
     let known: Vec<String> = known.filter(|value| !value.trim().is_empty()).take(2).collect();
     if !known.is_empty() {
         return known.join("  ");
@@ -126,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_understood() {
+    fn calls_are_interpreted() {
         let edit = |changes: &[(&str, &str)]| Action::Edit {
             path: "/a".into(),
             changes: changes.iter().map(|(old, new)| ((*old).to_string(), (*new).to_string())).collect(),

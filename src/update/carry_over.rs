@@ -1,4 +1,4 @@
-//! Takes documents whose files are gone from an older index into a new one.
+//! Copies documents from an older index into a new one, if their files no longer exist or cannot be read.
 
 use std::collections::HashSet;
 
@@ -9,20 +9,20 @@ use crate::transcript::discover::{Root, Scan, Source};
 use crate::update::plan::{Plan, doubt, is_same_file};
 use crate::update::report::Report;
 
-/// What is to be known of the sources while an older index is taken over.
+/// The state of the transcript files while documents are copied.
 #[derive(Clone, Copy)]
 pub(super) struct Sources<'a> {
     pub(super) scan: &'a Scan,
     pub(super) roots: &'a [Root],
     /// Files that could not be read.
     pub(super) unread: &'a HashSet<FileKey>,
-    /// Believe it when more than half of all files have vanished.
+    /// Accept that more than half of all files have vanished.
     pub(super) confirm: bool,
     pub(super) now: i64,
 }
 
-/// Copies what the sources no longer hold, and what could not be read just now. A damaged old index gives what it still
-/// can.
+/// Copies what the transcripts no longer contain, and what could not be read in this run. From a damaged old index,
+/// copies whatever is readable.
 pub(super) fn take_over(
     old: &[Reader],
     plan: &Plan,
@@ -58,15 +58,15 @@ pub(super) fn take_over(
 }
 
 impl Sources<'_> {
-    /// The files that were read anew under another name.
+    /// Returns the files that were read in this run under another name.
     fn moved(&self, checkpoints: &[Checkpoint], plan: &Plan) -> HashSet<FileKey> {
-        let here: HashSet<FileKey> = self.scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();
+        let scanned: HashSet<FileKey> = self.scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();
         let known: HashSet<FileKey> = checkpoints.iter().map(Checkpoint::key).collect();
         let read = plan.work.iter().map(|work| &work.source);
         let is_new = |key: FileKey| !known.contains(&key) && !self.unread.contains(&key);
         let mut new: Vec<&Source> = read.filter(|source| is_new(FileKey::of(&source.path))).collect();
         let is_missing =
-            |file: &&Checkpoint| file.gone_since.is_none() && !file.forgotten && !here.contains(&file.key());
+            |file: &&Checkpoint| file.gone_since.is_none() && !file.forgotten && !scanned.contains(&file.key());
         let mut moved = HashSet::new();
         for file in checkpoints.iter().filter(is_missing) {
             if let Some(at) = new.iter().position(|source| is_same_file(file, source)) {
@@ -77,12 +77,13 @@ impl Sources<'_> {
         moved
     }
 
-    /// The files that are gone since. Where we could not look, or where suspiciously much is missing, none is.
+    /// Returns the files that no longer exist. Files in folders that could not be listed do not count. If suspiciously
+    /// many files are missing, none counts.
     fn vanished(&self, checkpoints: &[Checkpoint], report: &mut Report) -> HashSet<FileKey> {
-        let here: HashSet<FileKey> = self.scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();
+        let scanned: HashSet<FileKey> = self.scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();
         let present: Vec<&Checkpoint> =
             checkpoints.iter().filter(|file| file.gone_since.is_none() && !file.forgotten).collect();
-        let is_gone = |file: &&&Checkpoint| !here.contains(&file.key()) && !self.scan.is_blind_to(&file.path());
+        let is_gone = |file: &&&Checkpoint| !scanned.contains(&file.key()) && !self.scan.is_blind_to(&file.path());
         let gone: HashSet<FileKey> = present.iter().filter(is_gone).map(|file| file.key()).collect();
         match doubt(gone.len(), present.len(), self.roots).filter(|_| !self.confirm) {
             Some(problem) => {
@@ -104,23 +105,23 @@ fn take_over_file(reader: &Reader, mut checkpoint: Checkpoint, writer: &Writer, 
     };
     let documents: Vec<Document> = documents.into_iter().filter(|document| !is_state_title(document)).collect();
     if checkpoint.gone_since.is_none() && !checkpoint.forgotten {
-        // Should it be there again, it has to be read.
+        // If the file appears again, it must be read.
         checkpoint.forget_stat();
     }
     let title = checkpoint.title();
     report.carried += documents.len() as u64 + u64::from(title.is_some());
-    // What a damaged index says of itself may be wrong; what was taken over is known.
+    // The count in a damaged index may be wrong; the number of copied documents is known.
     checkpoint.state.documents = documents.iter().filter(|document| document.via.is_none()).count() as u64;
     writer.add(checkpoint.key(), documents)?;
     writer.checkpoint(&checkpoint, title, false)
 }
 
-/// The sessions the user wants nothing of.
+/// Returns the sessions that the user removed from the index for good.
 pub(super) fn forgotten_sessions(old: &[Reader]) -> HashSet<String> {
     old.iter().filter_map(|reader| reader.forgotten_sessions().ok()).flatten().collect()
 }
 
-/// The name a file gives its session is made from its state, not read from a line.
+/// Reports whether a document is a session title derived from the state of a file, not read from a line.
 fn is_state_title(document: &Document) -> bool {
     document.kind == Kind::Title && document.line == 0
 }

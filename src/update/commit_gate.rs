@@ -1,4 +1,4 @@
-//! Keeps commits and units apart, so that every commit holds of every file exactly what its checkpoint says.
+//! Allows a commit only between batches, so that in every commit the documents of each file match its checkpoint.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,29 +11,29 @@ use crate::transcript::discover::{Scan, Source};
 use crate::update::plan::{Plan, Work};
 use crate::update::subagents::Agents;
 
-/// Bytes that are read between two commits.
+/// Bytes read between two commits.
 const COMMIT_EVERY: u64 = 512 << 20;
 
-/// Many units may be open at once, or one commit be made.
+/// Lets many threads add batches at once, or one thread commit.
 pub(super) struct CommitGate<'a> {
     writer: RwLock<Writer>,
-    /// Whether the index was empty at the start, so that there is nothing to be replaced.
+    /// Set if the index was empty at the start, so that there is nothing to replace.
     pub(super) fresh: bool,
     /// Subagents that have a transcript of their own.
     pub(super) agents: Agents<'a>,
-    /// Transcripts that are to be read again, as those of their subagents no longer have what they had.
+    /// Transcripts to read again: those of their subagents no longer contain messages that were left out here.
     reread_queue: Mutex<HashMap<FileKey, Checkpoint>>,
-    /// Sessions the user wants nothing of.
+    /// Sessions that the user removed from the index for good.
     pub(super) forgotten: &'a HashSet<String>,
-    /// Bytes read in all.
+    /// Bytes read in total.
     read: AtomicU64,
     /// Bytes read since the last commit.
     uncommitted: AtomicU64,
-    /// Whether the index has failed, so that nobody need go on.
+    /// Set on the first index error; the other readers then stop.
     failed: AtomicBool,
 }
 
-/// An open unit.
+/// A batch whose documents have no checkpoint yet. No commit happens while one is open.
 pub(super) struct OpenBatch<'a>(RwLockReadGuard<'a, Writer>);
 
 impl OpenBatch<'_> {
@@ -66,41 +66,42 @@ impl<'a> CommitGate<'a> {
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that a transcript is to be read again.
+    /// Queues a transcript to be read again.
     pub(super) fn queue_reread(&self, parent: Checkpoint) {
         self.reread_queue.lock().unwrap_or_else(PoisonError::into_inner).insert(parent.key(), parent);
     }
 
-    /// The transcripts that are to be read again.
+    /// Returns the transcripts to be read again, and empties the queue.
     pub(super) fn read_again(&self, scan: &Scan) -> Vec<Work> {
         let mut reread_queue = self.reread_queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_one = |source: &&Source| reread_queue.contains_key(&FileKey::of(&source.path));
+        let is_queued = |source: &&Source| reread_queue.contains_key(&FileKey::of(&source.path));
         let sources: Vec<&Source> =
-            if reread_queue.is_empty() { Vec::new() } else { scan.sources.iter().filter(is_one).collect() };
+            if reread_queue.is_empty() { Vec::new() } else { scan.sources.iter().filter(is_queued).collect() };
         sources.into_iter().map(|source| Work::new(source, reread_queue.remove(&FileKey::of(&source.path)))).collect()
     }
 
+    /// Opens a batch, waiting while a commit is made.
     pub(super) fn enter(&self) -> OpenBatch<'_> {
         OpenBatch(self.writer.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Notes that a unit of so many bytes has ended, and commits when enough has been read.
+    /// Counts the bytes of a finished batch, and commits when enough has been read.
     pub(super) fn leave(&self, bytes: u64) -> Result<()> {
         self.read.fetch_add(bytes, Ordering::Relaxed);
-        let waiting = self.uncommitted.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let uncommitted = self.uncommitted.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let enough = fault::batch(COMMIT_EVERY);
-        if waiting < enough {
+        if uncommitted < enough {
             return Ok(());
         }
         let mut writer = self.writer.write().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have been quicker.
+        // Another thread may have committed first.
         if self.uncommitted.swap(0, Ordering::Relaxed) < enough {
             return Ok(());
         }
         writer.commit(false)
     }
 
-    /// The writer, when all have left for good, and how many bytes were read.
+    /// Returns the writer, after all threads have finished, and the number of bytes read.
     pub(super) fn close(self) -> (Writer, u64) {
         (self.writer.into_inner().unwrap_or_else(PoisonError::into_inner), self.read.into_inner())
     }

@@ -1,8 +1,8 @@
-//! The pipeline: discover → plan → lines → events → documents → index.
+//! Brings the index up to date: discover → plan → lines → events → documents → index.
 //!
-//! Files are read in parallel, the largest first. Each file is read in units; a unit ends with a checkpoint, and a
-//! commit happens only when no unit is open, so every commit holds, of every file, exactly what its checkpoint
-//! says. A run that has nothing to do opens no writer and writes nothing.
+//! Files are read in parallel, the largest first. Each file is read in batches, and each batch ends with a checkpoint.
+//! A commit happens only when no batch is open, so in every commit the documents of each file match its checkpoint. A
+//! run that has nothing to do opens no writer and writes nothing.
 
 mod plan;
 mod report;
@@ -17,63 +17,69 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, ErrorKind, Problem, Result};
 use crate::index::{IndexFolder, LockedFolder, Reader, RunSize, Writer};
 use crate::transcript::discover::{Root, Scan, SourceKind, discover, discover_around};
 use crate::transcript::lines::Transcript;
+use crate::units::{bytes, count};
 use commit_gate::CommitGate;
 use plan::{Plan, Work};
 pub use report::{Report, Unwatched, Watch};
 
-/// Runs with less to read than this are small.
+/// Runs with fewer bytes to read than this are small.
 const SMALL_RUN: u64 = 4 << 20;
 
-/// How to bring an index up to date.
+/// Options of an update.
 #[derive(Clone, Debug, Default)]
 pub struct UpdateOptions {
-    /// The time, in milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     pub now: i64,
     /// Read everything again, into a new index.
     pub rebuild: bool,
-    /// Believe it when more than half of all files have vanished.
+    /// Accept that more than half of all files have vanished.
     pub confirm: bool,
-    /// How long to wait for another run to end.
+    /// Longest wait for another run to end.
     pub wait: Duration,
-    /// Look only at these files, if they are known already; nothing else is checked or noted as gone. Empty for all.
+    /// Look only at these files, if they are indexed already. No other file is checked or recorded as gone. Empty for
+    /// all files.
     pub only: Vec<PathBuf>,
 }
 
 /// Brings the index up to date.
-pub fn update(store: &IndexFolder, roots: &[Root], options: &UpdateOptions, watch: &dyn Watch) -> Result<Report> {
+pub fn update(folder: &IndexFolder, roots: &[Root], options: &UpdateOptions, watch: &dyn Watch) -> Result<Report> {
     if !options.rebuild
         && !options.only.is_empty()
-        && let Some(report) = update_named(store, roots, options, watch)?
+        && let Some(report) = update_named(folder, roots, options, watch)?
     {
         return Ok(report);
     }
     let scan = discover(roots);
     let run = Run { scan: &scan, roots, options, watch };
-    let stamp = store.stamp();
-    let planned = run.plan(store);
+    let stamp = folder.stamp();
+    let planned = run.plan(folder);
     if let Ok(Some(plan)) = &planned
         && !options.rebuild
         && plan.is_empty()
         && !plan.suspect
     {
-        if plan.litter || store.has_unfinished() {
-            // To lock is to tidy up. Where that cannot be had somebody is at work, or nothing can be changed.
-            let _ = store.lock(Duration::ZERO);
+        if plan.litter || folder.has_unfinished() {
+            // Taking the lock cleans up. If it fails, another process is writing or the folder is read-only; both are
+            // fine.
+            let _ = folder.lock(Duration::ZERO);
         }
         return Ok(Report::of_scan(&scan, plan));
     }
-    let locked = store.lock(options.wait)?;
-    // Another run may have done it while we waited.
-    let is_as_planned = stamp.is_some() && store.stamp() == stamp;
-    let planned = if is_as_planned { planned } else { run.plan(store) };
-    tidied(&locked, run.carry_out(&locked, planned))
+    let locked = folder.lock(options.wait)?;
+    // Another run may have done the work while we waited.
+    let is_as_planned = stamp.is_some() && folder.stamp() == stamp;
+    let planned = if is_as_planned { planned } else { run.plan(folder) };
+    tidy_if_unfinished(&locked, run.carry_out(&locked, planned))
 }
 
-/// What a run goes by.
+/// Inputs of one update run.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     scan: &'a Scan,
@@ -83,14 +89,14 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// What is to be done, if there is an index.
-    fn plan(self, store: &IndexFolder) -> Result<Option<Plan>> {
-        let Some(reader) = store.read()? else { return Ok(None) };
+    /// Plans the run, if there is an index.
+    fn plan(self, folder: &IndexFolder) -> Result<Option<Plan>> {
+        let Some(reader) = folder.read()? else { return Ok(None) };
         let plan = Plan::since(&reader, self.scan, self.roots, self.options.confirm)?;
         Ok(Some(Plan { litter: reader.has_leftovers(), ..plan }))
     }
 
-    /// Does what is planned, or makes a new index where the one that is there is of no use.
+    /// Carries out the plan, or builds a new index if the existing one is unusable.
     fn carry_out(self, locked: &LockedFolder<'_>, planned: Result<Option<Plan>>) -> Result<Report> {
         if self.options.rebuild {
             return self.rebuild(locked, "asked for");
@@ -112,7 +118,7 @@ impl Run<'_> {
         }
     }
 
-    /// Reads what is planned into the index that is there, or into the first one.
+    /// Reads the planned files into the existing index, or into the first one.
     fn add(self, locked: &LockedFolder<'_>, plan: &Plan, fresh: bool) -> Result<Report> {
         let mut report = Report::of_scan(self.scan, plan);
         if plan.is_empty() && !fresh && !plan.suspect {
@@ -122,8 +128,9 @@ impl Run<'_> {
             ..SMALL_RUN => RunSize::Small,
             _ => RunSize::Large,
         };
-        let need = |error| with_need(error, plan, locked);
-        let writer = self.read_all(locked.write(size).map_err(need)?, plan, fresh, &mut report).map_err(need)?;
+        let space_needed = |error| with_space_needed(error, plan, locked);
+        let writer =
+            self.read_all(locked.write(size).map_err(space_needed)?, plan, fresh, &mut report).map_err(space_needed)?;
         if !report.interrupted {
             for before in &plan.gone {
                 let gone = before.clone().gone(self.options.now);
@@ -132,11 +139,11 @@ impl Run<'_> {
             }
         }
         self.watch.finishing();
-        writer.end().map_err(need)?;
+        writer.end().map_err(space_needed)?;
         Ok(report)
     }
 
-    /// Reads everything into a new index beside the old one, takes over what only the old one has, and swaps them.
+    /// Reads everything into a new index next to the old one, copies what only the old one has, and swaps them.
     fn rebuild(self, locked: &LockedFolder<'_>, why: &str) -> Result<Report> {
         let Self { scan, roots, options, watch } = self;
         let (old, lost) = locked.predecessors();
@@ -145,7 +152,7 @@ impl Run<'_> {
         report.problems.extend(lost);
         let writer = self.read_all(locked.write_beside()?, &plan, true, &mut report)?;
         if report.interrupted {
-            // Half an index is no replacement for a whole one.
+            // A partial index must not replace a complete one.
             return Ok(report);
         }
         let unread = std::mem::take(&mut report.unread);
@@ -161,7 +168,8 @@ impl Run<'_> {
     fn read_all(self, writer: Writer, plan: &Plan, fresh: bool, report: &mut Report) -> Result<Writer> {
         self.watch.planned(plan.work.len(), plan.bytes());
         let gate = CommitGate::new(writer, self.scan, plan, fresh);
-        // What has become of a subagent's transcript may concern those of its parents. At first there is nothing to become.
+        // Subagents first: a change in a subagent's transcript may require reading the transcripts of its parents
+        // again. In a new index there is no change.
         let (first, then): (Vec<&Work>, Vec<&Work>) =
             plan.work.iter().partition(|work| fresh || work.source.kind == SourceKind::Agent);
         self.read_some(&first, &gate, report)?;
@@ -175,7 +183,7 @@ impl Run<'_> {
         Ok(writer)
     }
 
-    /// Reads files in parallel, in their order.
+    /// Reads files in parallel, in the given order.
     fn read_some(self, files: &[&Work], gate: &CommitGate<'_>, report: &mut Report) -> Result<()> {
         let next = AtomicUsize::new(0);
         let outcomes = Mutex::new(Vec::new());
@@ -201,7 +209,7 @@ impl Run<'_> {
     }
 }
 
-/// More readers than this do not help: the index is what takes the time.
+/// Number of threads that read files. More than four do not help: indexing takes most of the time.
 fn readers_for(files: usize) -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(4).min(files.max(1))
 }
@@ -211,51 +219,51 @@ fn rayon_pool(threads: usize) -> Result<rayon::ThreadPool> {
     built.map_err(|error| Error::new(ErrorKind::Other, "cannot start a thread").because(error))
 }
 
-/// Reads what is new in the named files. None if that is not enough: one of them is new, moved or gone, or the index
-/// itself needs attention. Whatever was named then is part of a look at everything.
+/// Reads new lines of the named files. `None` if that is not enough: one of them is new, moved or gone, or the index
+/// must be checked. Then a full run has to look at everything.
 fn update_named(
-    store: &IndexFolder,
+    folder: &IndexFolder,
     roots: &[Root],
     options: &UpdateOptions,
     watch: &dyn Watch,
 ) -> Result<Option<Report>> {
     let Some(scan) = discover_around(roots, &options.only) else { return Ok(None) };
-    let planned = || match store.read() {
+    let planned = || match folder.read() {
         Ok(Some(reader)) => Plan::for_named(&reader, &scan, &options.only),
         _ => Ok(None),
     };
-    let stamp = store.stamp();
+    let stamp = folder.stamp();
     let Some(plan) = planned()? else { return Ok(None) };
     if plan.is_empty() {
         return Ok(Some(Report::of_scan(&scan, &plan)));
     }
-    let locked = store.lock(options.wait)?;
-    // Another run may have done it, or changed everything, while we waited.
-    let is_as_planned = stamp.is_some() && store.stamp() == stamp;
+    let locked = folder.lock(options.wait)?;
+    // Another run may have done the work, or changed everything, while we waited.
+    let is_as_planned = stamp.is_some() && folder.stamp() == stamp;
     let plan = if is_as_planned { Some(plan) } else { planned()? };
     let Some(plan) = plan else { return Ok(None) };
     let run = Run { scan: &scan, roots, options, watch };
-    match tidied(&locked, run.add(&locked, &plan, false)) {
+    match tidy_if_unfinished(&locked, run.add(&locked, &plan, false)) {
         Err(error) if error.kind == ErrorKind::Damaged => Ok(None),
         done => done.map(Some),
     }
 }
 
-/// Gives back the room that a run has taken which did not come to its end.
-fn tidied(locked: &LockedFolder<'_>, done: Result<Report>) -> Result<Report> {
+/// Frees disk space used by a run that did not finish.
+fn tidy_if_unfinished(locked: &LockedFolder<'_>, done: Result<Report>) -> Result<Report> {
     if done.as_ref().map_or(true, |report| report.interrupted) {
         locked.tidy();
     }
     done
 }
 
-/// Says how much room the work needs, when there was too little.
-fn with_need(error: Error, plan: &Plan, locked: &LockedFolder<'_>) -> Error {
+/// Adds the required disk space to an error that reports a full disk.
+fn with_space_needed(error: Error, plan: &Plan, locked: &LockedFolder<'_>) -> Error {
     let full = [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded];
     if !error.io_kind().is_some_and(|kind| full.contains(&kind)) {
         return error;
     }
-    // An index is about a fifth of what it was made from; merging needs it twice for a while.
+    // An index takes about a fifth of the size of its transcripts. While merging, it temporarily takes twice that.
     let megabytes = plan.bytes() * 2 / 5 / 1_000_000 + 20;
     let place = locked.directory();
     error.hint(format!(
@@ -264,24 +272,30 @@ fn with_need(error: Error, plan: &Plan, locked: &LockedFolder<'_>) -> Error {
     ))
 }
 
-/// How far an index is behind.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+/// Amount of data that is not indexed yet.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Lag {
-    /// Files to be read, or to be marked as gone.
+    /// Files to be read, or to be recorded as gone.
     pub files: usize,
     /// Bytes to be read.
     pub bytes: u64,
 }
 
-/// Says how far an index is behind. Costs one walk, reads no file.
+impl std::fmt::Display for Lag {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} behind ({} to read)", count(self.files, "file"), bytes(self.bytes))
+    }
+}
+
+/// Returns the amount of data that is not indexed yet. Costs one directory walk and reads no transcript.
 pub fn lag(reader: &Reader, roots: &[Root]) -> Result<(Lag, Scan)> {
     let scan = discover(roots);
     let plan = Plan::since(reader, &scan, roots, false)?;
     Ok((Lag { files: plan.work.len() + plan.gone.len(), bytes: plan.bytes() }, scan))
 }
 
-/// What keeps files that are yet to be read from being read, and descriptions of subagents that cannot be understood.
-/// A run tells of them too, but who asks later has not seen that.
+/// Returns problems that prevent files from being read, and subagent descriptions that cannot be parsed. A run reports
+/// them too, but a later caller has not seen that report.
 pub fn obstacles(reader: &Reader, scan: &Scan, roots: &[Root]) -> Result<Vec<Problem>> {
     let plan = Plan::since(reader, scan, roots, false)?;
     let unread = plan.work.iter().filter_map(|work| {

@@ -1,4 +1,6 @@
-//! What is to be done: which files are new, grown, changed, moved or gone. Looks at stats and checkpoints only.
+//! Plans a run: finds the files that are new, changed, moved or gone, from file metadata and checkpoints.
+//!
+//! The `read_file` module later decides whether a changed file was appended to or rewritten.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -12,32 +14,34 @@ use crate::transcript::lines::Transcript;
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) source: Source,
-    /// What was read of it before. Boxed: most files of a first run have none, and there may be a hundred thousand.
+    /// The checkpoint of the last time it was read. Boxed: in a first run no file has one, and there may be a hundred
+    /// thousand files.
     pub(super) before: Option<Box<Checkpoint>>,
-    /// The name under which it was read before, if it has a new one.
+    /// The key under which it was read before, if it was renamed.
     pub(super) moved_from: Option<FileKey>,
-    /// Of a subagent's transcript: whether something that a parent saw of it may be in the index.
+    /// For a subagent's transcript: set if the index may contain copies of its messages from parents' transcripts.
     pub(super) was_seen: bool,
-    /// Of a subagent's transcript that was read before: those that have seen something of it, and left out what it has.
+    /// For a subagent's transcript that was read before: other transcripts that contain messages of the subagent.
+    /// Messages that were in its own transcript are left out of them.
     pub(super) parents: Vec<Checkpoint>,
 }
 
-/// What is to be done.
+/// The files that a run must handle.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// The files to be read, those with most to read first.
+    /// Files to be read, those with most bytes to read first.
     pub(super) work: Vec<Work>,
-    /// Files that are there no more.
+    /// Files that no longer exist.
     pub(super) gone: Vec<Checkpoint>,
-    /// Files that are as they were.
+    /// Number of unchanged files.
     pub(super) unchanged: usize,
-    /// What stands in the way.
+    /// Problems found while planning.
     pub(super) problems: Vec<Problem>,
-    /// Sessions the user wants nothing of.
+    /// Sessions that the user removed from the index for good.
     pub(super) forgotten: HashSet<String>,
-    /// Whether the index has to be checked: the last run did not come to its end, or somebody has met damage.
+    /// Set if the index must be checked: the last run did not finish, or the damage flag is set.
     pub(super) suspect: bool,
-    /// Whether a run that failed or was killed has left files in the index.
+    /// Set if a run that failed or was killed has left files in the index folder.
     pub(super) litter: bool,
 }
 
@@ -47,7 +51,7 @@ impl Work {
         Self { source: source.clone(), before, moved_from: None, was_seen: false, parents: Vec::new() }
     }
 
-    /// How much there is to read, as far as can be told without opening the file.
+    /// Returns the number of bytes to read, as far as it is known without opening the file.
     pub(super) fn bytes(&self) -> u64 {
         let read = self.before.as_ref().filter(|before| !before.is_outdated()).map_or(0, |before| before.offset);
         self.source.stat.size.checked_sub(read).unwrap_or(self.source.stat.size)
@@ -55,14 +59,14 @@ impl Work {
 }
 
 impl Plan {
-    /// Plans for everything, as if nothing had ever been read.
+    /// Plans to read everything, as if nothing had ever been read.
     pub(super) fn from_scratch(scan: &Scan, forgotten: &HashSet<String>) -> Self {
         let wanted = scan.sources.iter().filter(|source| !forgotten.contains(&source.session));
         let work = wanted.map(|source| Work::new(source, None)).collect();
         Self { work, forgotten: forgotten.clone(), ..Self::default() }.ordered()
     }
 
-    /// Plans for what has changed since.
+    /// Plans to read everything that has changed since the last run.
     pub(super) fn since(reader: &Reader, scan: &Scan, roots: &[Root], confirm: bool) -> Result<Self> {
         let known = reader.known()?;
         let mut plan =
@@ -74,16 +78,16 @@ impl Plan {
                 plan.work.push(Work::new(source, reader.checkpoint(FileKey::of(&source.path))?));
             }
         }
-        plan.find_families(reader)?;
+        plan.find_parents(reader)?;
         let mut vanished = vanished(reader, &known, scan)?;
-        let left = plan.find_moved(&mut vanished);
-        plan.pick_copy(vanished, &known, scan, roots, confirm);
-        plan.read_parents_of_gone(&left, reader, scan)?;
+        let reassigned = plan.find_moved(&mut vanished);
+        plan.decide_gone(vanished, &known, scan, roots, confirm);
+        plan.read_parents_of_gone(&reassigned, reader, scan)?;
         Ok(plan.ordered())
     }
 
-    /// Plans for what has changed in the named files, and in what belongs to their sessions. None if one of them is
-    /// not known yet or not there any more, or if the index has to be checked: then everything has to be looked at.
+    /// Plans to read changes in the named files, and in other files of their sessions. `None` if one of them is not
+    /// indexed yet or no longer exists, or if the index must be checked: then a full run has to look at everything.
     pub(super) fn for_named(reader: &Reader, scan: &Scan, named: &[PathBuf]) -> Result<Option<Self>> {
         if reader.is_suspect() || named.iter().any(|path| scan.sources.iter().all(|source| source.path != *path)) {
             return Ok(None);
@@ -98,20 +102,20 @@ impl Plan {
                 plan.work.push(Work::new(source, Some(before)));
             }
         }
-        if plan.has_relatives_elsewhere(reader, scan)? {
+        if plan.has_agents_elsewhere(reader, scan)? {
             return Ok(None);
         }
-        plan.find_families(reader)?;
+        plan.find_parents(reader)?;
         Ok(Some(plan.ordered()))
     }
 
-    /// Whether a subagent of a session of which something is to be read has a transcript where this scan has not looked.
-    fn has_relatives_elsewhere(&self, reader: &Reader, scan: &Scan) -> Result<bool> {
+    /// Reports whether any session in the plan has a subagent whose transcript this scan did not cover.
+    fn has_agents_elsewhere(&self, reader: &Reader, scan: &Scan) -> Result<bool> {
         let sessions: HashSet<&str> = self.work.iter().map(|work| work.source.session.as_str()).collect();
-        let here: HashSet<FileKey> = scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();
+        let scanned: HashSet<FileKey> = scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();
         for session in sessions {
             let files = reader.files_of_session(session)?;
-            let is_elsewhere = |file: &Checkpoint| file.gone_since.is_none() && !here.contains(&file.key());
+            let is_elsewhere = |file: &Checkpoint| file.gone_since.is_none() && !scanned.contains(&file.key());
             if files.iter().any(|file| file.agent_id().is_some() && is_elsewhere(file)) {
                 return Ok(true);
             }
@@ -119,24 +123,25 @@ impl Plan {
         Ok(false)
     }
 
-    /// Whether there is nothing to do.
+    /// Reports whether there is nothing to do.
     pub(super) fn is_empty(&self) -> bool {
         self.work.is_empty() && self.gone.is_empty()
     }
 
-    /// How much there is to read.
+    /// Returns the number of bytes to read.
     pub(super) fn bytes(&self) -> u64 {
         self.work.iter().map(Work::bytes).sum()
     }
 
-    /// Largest first, so that none is left to the end when all others are done.
+    /// Sorts the largest files first, so that no thread is left with a large one at the end.
     fn ordered(mut self) -> Self {
         self.work.sort_by(|a, b| b.bytes().cmp(&a.bytes()).then_with(|| a.source.path.cmp(&b.source.path)));
         self
     }
 
-    /// Looks up what the index has of subagents besides their transcripts, and who their parents are.
-    fn find_families(&mut self, reader: &Reader) -> Result<()> {
+    /// For each subagent's transcript in the plan, looks up its parents, and whether the index has copies of its
+    /// messages.
+    fn find_parents(&mut self, reader: &Reader) -> Result<()> {
         let is_known = |work: &&mut Work| !work.before.as_ref().is_some_and(|before| before.is_outdated());
         let agents: Vec<_> =
             self.work.iter_mut().filter(|work| work.source.kind == SourceKind::Agent).filter(is_known).collect();
@@ -153,31 +158,34 @@ impl Plan {
         Ok(())
     }
 
-    /// What a subagent's transcript has is left out where others saw it; when that is gone, or has left them, they speak
-    /// for it.
-    fn read_parents_of_gone(&mut self, left: &[Checkpoint], reader: &Reader, scan: &Scan) -> Result<()> {
-        let agents: Vec<_> = self.gone.iter().chain(left).filter_map(|file| Some((file, file.agent_id()?))).collect();
+    /// Plans to read the parents of subagents whose transcripts are gone, or are `reassigned` to another session or
+    /// subagent. Messages in a subagent's own transcript are left out of its parents'. When that transcript is gone,
+    /// the parents' copies are needed.
+    fn read_parents_of_gone(&mut self, reassigned: &[Checkpoint], reader: &Reader, scan: &Scan) -> Result<()> {
+        let agents: Vec<_> =
+            self.gone.iter().chain(reassigned).filter_map(|file| Some((file, file.agent_id()?))).collect();
         if agents.is_empty() {
             return Ok(());
         }
-        let mut reread_queue = BTreeMap::new();
+        let mut parents = BTreeMap::new();
         for (file, agent) in agents {
-            reread_queue.extend(parents_of(file, agent, reader)?.into_iter().map(|parent| (parent.path(), parent)));
+            parents.extend(parents_of(file, agent, reader)?.into_iter().map(|parent| (parent.path(), parent)));
         }
-        for source in scan.sources.iter().filter(|_| !reread_queue.is_empty()) {
-            let Some(parent) = reread_queue.get(&source.path) else { continue };
+        for source in scan.sources.iter().filter(|_| !parents.is_empty()) {
+            let Some(parent) = parents.get(&source.path) else { continue };
             let planned = self.work.len();
             self.work.retain(|work| work.source.path != source.path);
+            // A parent that was not planned was counted as unchanged.
             self.unchanged -= usize::from(self.work.len() == planned);
             self.work.push(Work::new(source, Some(parent.clone().outdated())));
         }
         Ok(())
     }
 
-    /// Recognises files that were read before under another name, and returns those that were another session's or
-    /// another subagent's under that.
+    /// Finds files that were read before under another name. Returns the old checkpoints of those that belonged to
+    /// another session or subagent then.
     fn find_moved(&mut self, vanished: &mut Vec<Checkpoint>) -> Vec<Checkpoint> {
-        let mut left = Vec::new();
+        let mut reassigned = Vec::new();
         for work in self.work.iter_mut().filter(|work| work.before.is_none()) {
             if vanished.is_empty() {
                 break;
@@ -186,19 +194,22 @@ impl Plan {
                 let before = vanished.swap_remove(at);
                 work.moved_from = Some(before.key());
                 if (before.session_id(), before.agent_id()) != (&work.source.session, work.source.agent.as_deref()) {
-                    left.push(before);
+                    reassigned.push(before);
                 }
             }
         }
-        left
+        reassigned
     }
 
-    /// Decides which vanished files are gone. Where we could not look, or where suspiciously much is missing, none is.
-    fn pick_copy(&mut self, vanished: Vec<Checkpoint>, known: &Known, scan: &Scan, roots: &[Root], confirm: bool) {
-        let (unseen, gone): (Vec<_>, Vec<_>) =
+    /// Decides which vanished files are gone. Files in folders that could not be listed do not count. If suspiciously
+    /// many files are missing, none counts.
+    fn decide_gone(&mut self, vanished: Vec<Checkpoint>, known: &Known, scan: &Scan, roots: &[Root], confirm: bool) {
+        let (not_listed, gone): (Vec<_>, Vec<_>) =
             vanished.into_iter().partition(|before| scan.is_blind_to(&before.path()));
         for root in roots.iter().filter(|root| !root.required) {
-            if scan.unlisted.contains(&root.path) && unseen.iter().any(|before| before.path().starts_with(&root.path)) {
+            if scan.unlisted.contains(&root.path)
+                && not_listed.iter().any(|before| before.path().starts_with(&root.path))
+            {
                 self.problems
                     .push(Problem::with_path(&root.path, "source root is missing; what was indexed of it is kept"));
             }
@@ -210,14 +221,14 @@ impl Plan {
     }
 }
 
-/// The transcripts that have seen something of a subagent besides its own.
+/// Returns the other transcripts that contain messages of a subagent.
 fn parents_of(file: &Checkpoint, agent: &str, reader: &Reader) -> Result<Vec<Checkpoint>> {
     let mut parents = reader.files_that_saw(file.session_id(), agent)?;
     parents.retain(|parent| !parent.forgotten && parent.gone_since.is_none() && parent.key() != file.key());
     Ok(parents)
 }
 
-/// Why it is not to be believed that so many files are gone, if it is not.
+/// Returns a problem if too many files have vanished at once to believe that they are gone.
 pub(super) fn doubt(gone: usize, present: usize, roots: &[Root]) -> Option<Problem> {
     let reason = format!(
         "{gone} of {present} indexed files have vanished at once; they stay searchable and are not marked as deleted \
@@ -227,22 +238,23 @@ pub(super) fn doubt(gone: usize, present: usize, roots: &[Root]) -> Option<Probl
     (gone * 2 > present).then(|| Problem::with_path(place, reason))
 }
 
-/// Whether a file is one of these, or lies in the folder of a session that is.
+/// Reports whether a file is one of `named`, or lies in the folder of one of these sessions.
 fn belongs_to(source: &Source, named: &[PathBuf]) -> bool {
     named.iter().any(|path| source.path == *path || source.path.starts_with(path.with_extension("")))
 }
 
-/// What was there last time and is not there now.
+/// Returns the checkpoints of files that existed in the last run and are missing now.
 fn vanished(reader: &Reader, known: &Known, scan: &Scan) -> Result<Vec<Checkpoint>> {
-    let here: HashSet<FileKey> = scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();
+    let scanned: HashSet<FileKey> = scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();
     let mut vanished = Vec::new();
-    for key in known.present().filter(|key| !here.contains(key)) {
+    for key in known.present().filter(|key| !scanned.contains(key)) {
         vanished.extend(reader.last_checkpoint(key)?);
     }
     vanished.sort_by_key(Checkpoint::path);
     Ok(vanished)
 }
 
+/// Reports whether a file that was read before is this one under a new name: both ends of what was read must match.
 pub(super) fn is_same_file(before: &Checkpoint, source: &Source) -> bool {
     if !before.may_be(source) || source.kind == SourceKind::Spill {
         return false;

@@ -1,4 +1,4 @@
-//! Reads what is new in one file and hands its documents to the index, with a checkpoint for just what was read.
+//! Reads what is new in one file, and adds its documents and a matching checkpoint to the index.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,16 +14,17 @@ use crate::update::commit_gate::{CommitGate, OpenBatch};
 use crate::update::plan::Work;
 use crate::update::report::{FileOutcome, How, Watch};
 
-/// How much text is gathered before it is handed on.
-const HAND_OVER: usize = 1 << 20;
-/// How much of a file is read between two checkpoints; a run killed in a huge file goes on from the last one.
-const UNIT: u64 = 32 << 20;
-/// A file is read again from its start when its project becomes known only later, if that is this near the start.
+/// Bytes of lines that are read before their documents are passed to the index.
+const FLUSH_BYTES: usize = 1 << 20;
+/// Bytes of a file between two checkpoints. A run killed in a huge file continues from the last one.
+const BATCH_BYTES: u64 = 32 << 20;
+/// A file that has grown and whose project is still unknown is read again from the start, unless more bytes than this
+/// were read before.
 const EARLY: u64 = 256 << 10;
-/// The longest description of a subagent that is read.
+/// Longest description of a subagent that is read, in bytes.
 const META_CAP: u64 = 64 << 10;
 
-/// Reads one file. A file that cannot be read is a problem, not an error; only the index itself can fail.
+/// Reads one file. A file that cannot be read is a problem, not an error: only the index itself can fail.
 pub(super) fn read_file(work: &Work, gate: &CommitGate<'_>, watch: &dyn Watch) -> Result<FileOutcome> {
     let mut transcript = match Transcript::open(&work.source.path) {
         Ok(transcript) => transcript,
@@ -35,7 +36,7 @@ pub(super) fn read_file(work: &Work, gate: &CommitGate<'_>, watch: &dyn Watch) -
     };
     let mut reading = FileReading::begin(work, &transcript, start, gate, watch)?;
     if let Some(session) = forgotten_session(work, gate, &mut transcript) {
-        return reading.leave_alone(session);
+        return reading.skip_forgotten(session);
     }
     let read = match work.source.kind {
         SourceKind::Spill => reading.spill(&mut transcript)?,
@@ -44,7 +45,7 @@ pub(super) fn read_file(work: &Work, gate: &CommitGate<'_>, watch: &dyn Watch) -
     reading.end(read)
 }
 
-/// Where reading begins.
+/// The starting point of reading.
 struct Start {
     how: How,
     checkpoint: Checkpoint,
@@ -52,22 +53,24 @@ struct Start {
 }
 
 impl Start {
+    /// Decides whether to continue where the last run ended, or to read the file from the start.
     fn decide(work: &Work, transcript: &mut Transcript) -> io::Result<Self> {
         let Some(before) = &work.before else {
             let how = if work.moved_from.is_some() { How::Moved } else { How::New };
             return Ok(Self { how, checkpoint: Checkpoint::begin(&work.source), ends: Ends::default() });
         };
-        // While it was gone, what others saw of it may have come in its place.
+        // While the file was gone, copies of its messages from parents' transcripts may have replaced it.
         let was_replaced = before.gone_since.is_some() && work.was_seen;
-        let grown = !(before.is_outdated() || was_replaced)
+        let may_have_grown = !(before.is_outdated() || was_replaced)
             && work.source.kind != SourceKind::Spill
             && transcript.stat.size >= before.offset;
-        if grown {
+        if may_have_grown {
             let mut ends = transcript.ends(before.offset)?;
             let knows_project =
                 before.state.project.is_some() || before.offset > EARLY || before.offset == transcript.stat.size;
             let is_known = ends.fingerprint() == (before.head, before.tail) && knows_project;
-            // Something was done to it, and it was not only to write more: only all of it tells.
+            // If the file was replaced or changed in place, matching ends are not enough: compare the checksum of
+            // everything read.
             if is_known
                 && (!before.is_rewritten_at(transcript.stat) || transcript.checksum(before.offset)? == before.chain)
             {
@@ -75,7 +78,7 @@ impl Start {
                 return Ok(Self { how, checkpoint: Checkpoint::clone(before), ends });
             }
         }
-        // The old documents go; make sure first that new ones can be had.
+        // The old documents will be deleted. First make sure that the whole file can be read.
         transcript.rehearse()?;
         Ok(Self { how: How::Rewritten, checkpoint: Checkpoint::begin(&work.source), ends: Ends::default() })
     }
@@ -88,16 +91,16 @@ struct FileReading<'a> {
     watch: &'a dyn Watch,
     key: FileKey,
     how: How,
-    /// The file as it was when it was opened.
+    /// The state of the file when it was opened.
     stat: Stat,
     checkpoint: Checkpoint,
     ends: Ends,
     builder: Builder<'a>,
-    /// Whether the index holds a checkpoint of this file already.
+    /// Set if the index contains a checkpoint of this file already.
     replaces: bool,
-    /// Documents of this unit are in the index without a checkpoint until the unit ends.
-    unit: Option<OpenBatch<'a>>,
-    unit_start: u64,
+    /// The open batch. Its documents are in the index without a checkpoint until the batch ends.
+    batch: Option<OpenBatch<'a>>,
+    batch_start: u64,
     outcome: FileOutcome,
 }
 
@@ -115,7 +118,7 @@ impl<'a> FileReading<'a> {
         let source = &work.source;
         let builder = Builder::new(source.kind, &source.session, source.agent.as_deref(), state)
             .knowing(&gate.agents, gate.forgotten);
-        let unit_start = checkpoint.offset;
+        let batch_start = checkpoint.offset;
         let mut reading = Self {
             work,
             gate,
@@ -127,24 +130,24 @@ impl<'a> FileReading<'a> {
             ends,
             builder,
             replaces: work.before.is_some(),
-            unit: Some(gate.enter()),
-            unit_start,
+            batch: Some(gate.enter()),
+            batch_start,
             outcome: FileOutcome { how: Some(how), ..FileOutcome::default() },
         };
-        reading.clear_old()?;
+        reading.delete_old()?;
         reading.describe();
         Ok(reading)
     }
 
-    /// Takes out of the index what this reading replaces.
-    fn clear_old(&mut self) -> Result<()> {
-        let Some(writer) = self.unit.as_ref().map(OpenBatch::writer) else { return Ok(()) };
+    /// Deletes from the index what this reading replaces.
+    fn delete_old(&mut self) -> Result<()> {
+        let Some(writer) = self.batch.as_ref().map(OpenBatch::writer) else { return Ok(()) };
         if self.gate.fresh {
             return Ok(());
         }
         match self.how {
             How::Grown | How::Touched | How::Failed => {}
-            // Documents without a checkpoint may be there if the checkpoint was lost.
+            // Documents without a checkpoint may exist if the checkpoint was lost.
             How::New | How::Rewritten => {
                 writer.forget_documents(self.key)?;
                 writer.forget_checkpoint(self.key)?;
@@ -157,7 +160,7 @@ impl<'a> FileReading<'a> {
             }
         }
         if self.how == How::Rewritten {
-            // What is there no more, they may have seen.
+            // Parents may have copies of messages that no longer exist here.
             for parent in &self.work.parents {
                 let title = parent.title();
                 let parent = parent.clone().outdated();
@@ -168,17 +171,17 @@ impl<'a> FileReading<'a> {
         Ok(())
     }
 
-    /// Keeps of a file only that it belongs to a session of which the user wants nothing.
-    fn leave_alone(mut self, session: String) -> Result<FileOutcome> {
+    /// Records only that the file belongs to a session that the user removed from the index for good.
+    fn skip_forgotten(mut self, session: String) -> Result<FileOutcome> {
         self.checkpoint.state = FileState { session: Some(session), ..FileState::default() };
-        if let Some(unit) = self.unit.take() {
-            unit.writer().checkpoint(&self.checkpoint.forgotten(), None, self.replaces)?;
+        if let Some(batch) = self.batch.take() {
+            batch.writer().checkpoint(&self.checkpoint.forgotten(), None, self.replaces)?;
         }
         self.gate.leave(0)?;
         Ok(FileOutcome::default())
     }
 
-    /// Takes in what stands beside the file; what stood there before counts no more.
+    /// Reads the description file next to the transcript. It replaces an earlier description.
     fn describe(&mut self) {
         let description = description_of(&self.work.source).transpose().unwrap_or_else(|problem| {
             self.outcome.problems.push(problem);
@@ -187,7 +190,7 @@ impl<'a> FileReading<'a> {
         self.builder.describe(description.unwrap_or_default());
     }
 
-    /// Reads lines up to the end, or up to what cannot be read.
+    /// Reads lines up to the end, or up to a read error.
     fn lines(&mut self, transcript: &mut Transcript) -> Result<io::Result<()>> {
         let watch = self.watch;
         let stop = move || watch.stopped();
@@ -196,7 +199,7 @@ impl<'a> FileReading<'a> {
             Ok(lines) => lines.stopping(&stop),
             Err(error) => return Ok(Err(error)),
         };
-        let mut gathered = 0;
+        let mut pending = 0;
         loop {
             let line = match lines.next() {
                 Ok(Some(line)) => line,
@@ -207,18 +210,18 @@ impl<'a> FileReading<'a> {
                 }
                 Err(error) => return Ok(Err(error)),
             };
-            // Too long to tell whether it is whole: it may be in the middle of being written.
+            // Too long to check whether it is complete: it may still be in the middle of being written.
             if !line.terminated && line.oversized {
                 return Ok(Ok(()));
             }
-            gathered += line.bytes.len();
+            pending += line.bytes.len();
             self.take(&line);
-            if gathered > HAND_OVER {
-                gathered = 0;
-                self.hand_over()?;
+            if pending > FLUSH_BYTES {
+                pending = 0;
+                self.flush_documents()?;
             }
-            if self.checkpoint.offset - self.unit_start > fault::batch(UNIT) {
-                self.end_unit(true)?;
+            if self.checkpoint.offset - self.batch_start > fault::batch(BATCH_BYTES) {
+                self.end_batch(true)?;
             }
             if self.watch.stopped() {
                 self.outcome.cut_short = true;
@@ -227,15 +230,16 @@ impl<'a> FileReading<'a> {
         }
     }
 
+    /// Passes a line to the builder, and moves the checkpoint past it.
     fn take(&mut self, line: &Line<'_>) {
-        // A record without a newline behind it may get company on its line.
+        // A record that does not end with a newline may be followed by another on the same line.
         let place = Place { offset: line.offset, line: self.checkpoint.lines + 1 };
         self.checkpoint.lines += u64::from(line.terminated);
         if line.oversized {
             self.builder.oversized(place, line.end - line.offset, line.bytes);
         } else if line.offset == 0 && (line.bytes.starts_with(b"\xff\xfe") || line.bytes.starts_with(b"\xfe\xff")) {
-            self.refuse_encoding(place);
-        } else if !self.is_refused() {
+            self.reject_utf16(place);
+        } else if !self.is_rejected() {
             self.records(place, line.bytes);
         }
         if line.oversized {
@@ -246,19 +250,19 @@ impl<'a> FileReading<'a> {
         self.watch.read(line.end - line.offset);
     }
 
-    /// Takes the records of a line. A failure of our own in one of them must not cost the others.
+    /// Passes the records of a line to the builder. A panic in one of them must not cost the other lines.
     fn records(&mut self, place: Place, bytes: &[u8]) {
         let builder = &mut self.builder;
         let history = self.work.source.kind == SourceKind::History;
         let read = catch_unwind(AssertUnwindSafe(|| {
             fault::line();
-            let mut each = |at: usize, reading: Reading<'_>| {
+            let mut take_record = |at: usize, reading: Reading<'_>| {
                 builder.take(Place { offset: place.offset + at as u64, line: place.line }, reading);
             };
             if history {
-                transcript::read_history_line(bytes, &mut each)
+                transcript::read_history_line(bytes, &mut take_record)
             } else {
-                transcript::read_line(bytes, &mut each)
+                transcript::read_line(bytes, &mut take_record)
             }
         }));
         if read.is_err() {
@@ -268,18 +272,19 @@ impl<'a> FileReading<'a> {
         }
     }
 
-    /// A file in UTF-16 has no line we could read: one problem, not one for each line.
-    fn refuse_encoding(&mut self, place: Place) {
+    /// Rejects a file in UTF-16, which has no readable lines. Reports one problem, not one for each line.
+    fn reject_utf16(&mut self, place: Place) {
         let reason = "the file is UTF-16, not UTF-8".to_string();
         self.builder.take(place, Reading::Bad { reason, text: "".into() });
         self.builder.state.passed_over.insert(UTF16.to_string(), 1);
     }
 
-    fn is_refused(&self) -> bool {
+    /// Reports whether the file was rejected because of its encoding.
+    fn is_rejected(&self) -> bool {
         self.builder.state.passed_over.contains_key(UTF16)
     }
 
-    /// Reads a spilled output piece by piece.
+    /// Reads a spilled tool output in parts.
     fn spill(&mut self, transcript: &mut Transcript) -> Result<io::Result<()>> {
         let mut part = 0;
         loop {
@@ -289,20 +294,20 @@ impl<'a> FileReading<'a> {
                 Err(error) => return Ok(Err(error)),
             };
             let is_binary = part == 0 && memchr::memchr(0, &bytes[..bytes.len().min(8192)]).is_some();
-            let take = if is_binary { bytes.len() } else { whole_chars(&bytes) };
+            let length = if is_binary { bytes.len() } else { whole_chars(&bytes) };
             if is_binary {
                 let size = transcript.stat.size;
                 self.builder.spilled(0, 0, &format!("[binary output, {size} bytes]"));
                 self.ends.push(&bytes);
                 self.checkpoint.offset = size;
             } else {
-                self.builder.spilled(self.checkpoint.offset, part, &String::from_utf8_lossy(&bytes[..take]));
-                self.ends.push(&bytes[..take]);
-                self.checkpoint.offset += take as u64;
+                self.builder.spilled(self.checkpoint.offset, part, &String::from_utf8_lossy(&bytes[..length]));
+                self.ends.push(&bytes[..length]);
+                self.checkpoint.offset += length as u64;
             }
             part += 1;
-            self.watch.read(take as u64);
-            self.hand_over()?;
+            self.watch.read(length as u64);
+            self.flush_documents()?;
             if self.watch.stopped() && self.checkpoint.offset < transcript.stat.size {
                 self.outcome.cut_short = true;
                 return Ok(Ok(()));
@@ -310,21 +315,22 @@ impl<'a> FileReading<'a> {
         }
     }
 
-    fn hand_over(&mut self) -> Result<()> {
+    /// Passes the documents built so far to the index.
+    fn flush_documents(&mut self) -> Result<()> {
         let documents = self.builder.documents();
         self.forget_seen(&documents)?;
         self.outcome.documents += documents.len() as u64;
         self.outcome.text_bytes += documents.iter().map(|document| document.text.len() as u64).sum::<u64>();
         self.watch.documents(documents.len() as u64);
-        match &self.unit {
-            Some(unit) if !documents.is_empty() => unit.writer().add(self.key, documents),
+        match &self.batch {
+            Some(batch) if !documents.is_empty() => batch.writer().add(self.key, documents),
             _ => Ok(()),
         }
     }
 
-    /// Drops what parents saw of a subagent, where it now says so itself.
+    /// Deletes copies of a subagent's messages in parents' transcripts that this transcript, its own, now contains.
     fn forget_seen(&self, documents: &[Document]) -> Result<()> {
-        let (Some(unit), Some(agent)) = (&self.unit, &self.work.source.agent) else { return Ok(()) };
+        let (Some(batch), Some(agent)) = (&self.batch, &self.work.source.agent) else { return Ok(()) };
         if self.gate.fresh || !(self.work.was_seen || self.gate.agents.is_behind(agent)) {
             return Ok(());
         }
@@ -332,35 +338,36 @@ impl<'a> FileReading<'a> {
         let mut messages: Vec<_> =
             own.filter_map(|document| Some((&document.session, document.uuid.as_ref()?))).collect();
         messages.dedup();
-        messages.into_iter().try_for_each(|(session, uuid)| unit.writer().forget_seen(session, agent, uuid))
+        messages.into_iter().try_for_each(|(session, uuid)| batch.writer().forget_seen(session, agent, uuid))
     }
 
-    /// Ends a unit: what was read and the record of it go in together; then others may commit.
-    fn end_unit(&mut self, goes_on: bool) -> Result<()> {
-        self.hand_over()?;
+    /// Ends a batch: adds the documents read, together with their checkpoint. After that, other threads may commit.
+    fn end_batch(&mut self, continues: bool) -> Result<()> {
+        self.flush_documents()?;
         (self.checkpoint.head, self.checkpoint.tail) = self.ends.fingerprint();
         self.checkpoint.state.clone_from(&self.builder.state);
-        if goes_on {
-            // Killed now, the next run must not take the file for read to its end.
+        if continues {
+            // If the run is killed now, the next one must not consider the file complete.
             self.checkpoint.forget_stat();
         }
-        if let Some(unit) = self.unit.take() {
-            unit.writer().checkpoint(&self.checkpoint, self.builder.title(), self.replaces)?;
+        if let Some(batch) = self.batch.take() {
+            batch.writer().checkpoint(&self.checkpoint, self.builder.title(), self.replaces)?;
         }
         self.checkpoint.state = FileState::default();
         self.replaces = true;
-        self.gate.leave(self.checkpoint.offset - self.unit_start)?;
-        self.unit_start = self.checkpoint.offset;
-        if goes_on {
+        self.gate.leave(self.checkpoint.offset - self.batch_start)?;
+        self.batch_start = self.checkpoint.offset;
+        if continues {
             self.checkpoint.seen(&self.work.source, self.stat);
-            self.unit = Some(self.gate.enter());
+            self.batch = Some(self.gate.enter());
         }
         Ok(())
     }
 
+    /// Ends the last batch, and returns the outcome.
     fn end(mut self, read: io::Result<()>) -> Result<FileOutcome> {
         if read.is_err() || self.outcome.cut_short {
-            // What was read is in the index; the rest is for the next run, which must not take the file for unchanged.
+            // What was read is in the index. The next run reads the rest, so it must not consider the file unchanged.
             self.checkpoint.forget_stat();
         }
         if let Err(error) = read {
@@ -379,19 +386,19 @@ impl<'a> FileReading<'a> {
             .as_ref()
             .filter(|_| matches!(self.how, How::Grown | How::Touched))
             .map(|before| &before.state);
-        // The name that the file gives its session is a document too.
+        // The session title is a document too.
         let has_title = |state: &FileState| u64::from(state.title().is_some());
         self.outcome.documents += has_title(state).saturating_sub(before.map_or(0, has_title));
         self.outcome.bad = state.bad - before.map_or(0, |before| before.bad);
         self.outcome.oversized = state.oversized - before.map_or(0, |before| before.oversized);
         self.outcome.unknown = state.unknown - before.map_or(0, |before| before.unknown);
-        self.end_unit(false)?;
+        self.end_batch(false)?;
         Ok(self.outcome)
     }
 }
 
-/// The session of which the user wants nothing that a file belongs to. Of a subagent's file in the folder of its project, only
-/// its lines tell.
+/// Returns the session of a file if the user removed that session from the index for good. For a subagent's transcript
+/// that lies in the folder of its project, only the lines name the session.
 fn forgotten_session(work: &Work, gate: &CommitGate<'_>, transcript: &mut Transcript) -> Option<String> {
     let source = &work.source;
     if gate.forgotten.is_empty() || source.kind != SourceKind::Agent || !source.session.is_empty() {
@@ -407,7 +414,7 @@ fn forgotten_session(work: &Work, gate: &CommitGate<'_>, transcript: &mut Transc
     builder.state.session.filter(|session| gate.forgotten.contains(session))
 }
 
-/// What stands beside a subagent's transcript, if anything does.
+/// Reads the description file next to a subagent's transcript, if there is one.
 pub(super) fn description_of(source: &Source) -> Option<std::result::Result<AgentDescription, Problem>> {
     let (path, _) = source.meta.as_ref()?;
     Some(match read_small(path, META_CAP).map(|bytes| transcript::read_agent_meta(&bytes)) {
@@ -417,10 +424,10 @@ pub(super) fn description_of(source: &Source) -> Option<std::result::Result<Agen
     })
 }
 
-/// Marks, among the types of lines passed over, a file that cannot be read at all.
+/// Key in the counts of skipped line types that marks a file in UTF-16.
 const UTF16: &str = "utf-16";
 
-/// Length of the bytes without a character cut at the end.
+/// Returns the length of the bytes without an incomplete character at the end.
 fn whole_chars(bytes: &[u8]) -> usize {
     let tail = bytes.len().saturating_sub(4);
     match std::str::from_utf8(&bytes[tail..]) {

@@ -1,4 +1,4 @@
-//! What is told of a run, while it goes and at its end.
+//! Progress of a run while it goes on, and its report at the end.
 
 use std::collections::HashSet;
 
@@ -7,80 +7,80 @@ use crate::index::FileKey;
 use crate::transcript::discover::Scan;
 use crate::update::plan::{Plan, Work};
 
-/// Is told how the work goes, and says when to stop.
+/// Receives progress, and can stop the run.
 pub trait Watch: Sync {
-    /// So many files with so many bytes are to be read.
+    /// Called once with the number of files and bytes to read.
     fn planned(&self, files: usize, bytes: u64) {
         let _ = (files, bytes);
     }
-    /// So many bytes more have been read.
+    /// Called when this many more bytes have been read.
     fn read(&self, bytes: u64) {
         let _ = bytes;
     }
-    /// So many documents more have been made.
+    /// Called when this many more documents have been created.
     fn documents(&self, documents: u64) {
         let _ = documents;
     }
-    /// One file more is done.
+    /// Called when a file is done.
     fn file_done(&self) {}
-    /// Everything is read; what is left is merging and syncing.
+    /// Called when everything is read; only merging and syncing remain.
     fn finishing(&self) {}
-    /// Whether to stop at the next line, keeping what is done.
+    /// Reports whether to stop at the next line. What is done is kept.
     fn stopped(&self) -> bool {
         false
     }
 }
 
-/// Tells nobody.
+/// Ignores all progress, and never stops the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Unwatched;
 
 impl Watch for Unwatched {}
 
-/// What a run has done.
+/// The results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Files found.
     pub files: usize,
-    /// Files that were as they were.
+    /// Files that have not changed.
     pub unchanged: usize,
     /// Files read for the first time.
     pub new: usize,
-    /// Files of which only the end was read.
+    /// Files that were only read from where the last run ended.
     pub grown: usize,
     /// Files read again from the start.
     pub rewritten: usize,
     /// Files found under a new name.
     pub moved: usize,
-    /// Files that are there no more; their documents stay.
+    /// Files that no longer exist; their documents are kept.
     pub gone: usize,
     /// Files that could not be read.
     pub failed: usize,
     /// Documents added.
     pub documents: u64,
-    /// Documents taken over from an older index, whose files are gone.
+    /// Documents copied from an older index, because their files no longer exist or could not be read.
     pub carried: u64,
     /// Bytes read.
     pub bytes: u64,
     /// Bytes of text in the documents added.
     pub text_bytes: u64,
-    /// Lines that are no records.
+    /// Lines that are not records.
     pub bad: u64,
     /// Lines too long to read.
     pub oversized: u64,
     /// Lines of unknown type.
     pub unknown: u64,
-    /// Whether the run was stopped before its end.
+    /// Set if the run was stopped before its end.
     pub interrupted: bool,
-    /// Whether a new index was built in place of a damaged or older one, and why.
+    /// The reason, if a new index was built to replace a damaged or older one.
     pub rebuilt: Option<String>,
-    /// What could not be read.
+    /// Problems with files that could not be read.
     pub problems: Vec<Problem>,
-    /// The files of which nothing could be read.
+    /// Files of which nothing could be read.
     pub unread: HashSet<FileKey>,
 }
 
-/// How a file was read.
+/// The way a file was read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum How {
     New,
@@ -91,7 +91,7 @@ pub(super) enum How {
     Failed,
 }
 
-/// What came of one file.
+/// The result of reading one file.
 #[derive(Debug, Default)]
 pub(super) struct FileOutcome {
     pub(super) how: Option<How>,
@@ -107,7 +107,7 @@ pub(super) struct FileOutcome {
 }
 
 impl FileOutcome {
-    /// Nothing could be read of a file; one that is there no more is no failure.
+    /// Returns the outcome of a file that could not be read. A file that no longer exists is not a failure.
     pub(super) fn failed(work: &Work, error: &std::io::Error) -> Self {
         let unread = Some(FileKey::of(&work.source.path));
         if error.kind() == std::io::ErrorKind::NotFound {

@@ -1,5 +1,5 @@
-//! What the transcripts of subagents hold, asked while those of their parents are read: what a parent saw of a subagent is
-//! left out where the subagent's own transcript has it.
+//! Looks up messages in the own transcripts of subagents, while the transcripts of their parents are read. A subagent's
+//! message in a parent's transcript is left out if the subagent's own transcript contains it.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -17,20 +17,20 @@ use crate::transcript::{self, Reading};
 /// The subagents that have a transcript of their own.
 #[derive(Debug)]
 pub(super) struct Agents<'a> {
-    /// The transcripts, by the id of the subagent; those of two sessions may have the same.
+    /// The transcripts, by the id of the subagent. Subagents of two sessions may have the same id.
     files: HashMap<&'a str, Vec<&'a Source>>,
-    /// What was found in them.
+    /// The ids in each transcript that was read so far.
     found: Mutex<HashMap<FileKey, Arc<Ids>>>,
-    /// Subagents of which something was seen that their transcripts did not have when they were asked.
-    behind: Mutex<HashSet<String>>,
+    /// Subagents with messages in a parent's transcript that their own transcript did not contain when it was read.
+    incomplete: Mutex<HashSet<String>>,
 }
 
 /// The ids in a transcript.
 #[derive(Debug, Default)]
 struct Ids {
-    /// The session it belongs to, as the first of its lines has it.
+    /// The session it belongs to, from its first line.
     session: Option<String>,
-    /// Fingerprints of the ids of lines.
+    /// Hashes of the line ids.
     lines: HashSet<u64>,
 }
 
@@ -42,19 +42,19 @@ impl<'a> Agents<'a> {
                 files.entry(agent).or_default().push(source);
             }
         }
-        Self { files, found: Mutex::default(), behind: Mutex::default() }
+        Self { files, found: Mutex::default(), incomplete: Mutex::default() }
     }
 
-    /// Whether something was seen of a subagent in this run that its transcript did not have.
+    /// Reports whether this run found a message of a subagent that its own transcript did not contain.
     pub(super) fn is_behind(&self, agent: &str) -> bool {
-        self.behind.lock().unwrap_or_else(PoisonError::into_inner).contains(agent)
+        self.incomplete.lock().unwrap_or_else(PoisonError::into_inner).contains(agent)
     }
 
     fn ids_in(&self, source: &Source) -> Arc<Ids> {
         let key = FileKey::of(&source.path);
-        let known = self.found.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        known.unwrap_or_else(|| {
-            // What cannot be read holds nothing that could be found.
+        let cached = self.found.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        cached.unwrap_or_else(|| {
+            // A transcript that cannot be read contains no ids.
             let ids = Arc::new(ids_in(&source.path).unwrap_or_default());
             self.found.lock().unwrap_or_else(PoisonError::into_inner).insert(key, ids.clone());
             ids
@@ -65,26 +65,26 @@ impl<'a> Agents<'a> {
 impl OwnTranscripts for Agents<'_> {
     fn hold(&self, session: &str, agent: &str, uuid: &str) -> bool {
         let Some(files) = self.files.get(agent) else { return false };
-        let print = xxh3_64(uuid.as_bytes());
-        let holds = |source: &&Source| {
+        let hash = xxh3_64(uuid.as_bytes());
+        let contains = |source: &&Source| {
             if !source.session.is_empty() && source.session != session {
                 return false;
             }
             let ids = self.ids_in(source);
-            // Older files do not say by their place whose they are.
+            // The path of an older file does not show its session.
             let is_own = !source.session.is_empty() || ids.session.as_deref() == Some(session);
-            is_own && ids.lines.contains(&print)
+            is_own && ids.lines.contains(&hash)
         };
-        let held = files.iter().any(holds);
-        if !held {
-            self.behind.lock().unwrap_or_else(PoisonError::into_inner).insert(agent.to_string());
+        let is_contained = files.iter().any(contains);
+        if !is_contained {
+            self.incomplete.lock().unwrap_or_else(PoisonError::into_inner).insert(agent.to_string());
         }
-        held
+        is_contained
     }
 }
 
-/// Reads a transcript as far as it will be read for the index: of a line that is half written or no record, nothing is
-/// found by its id.
+/// Reads the ids in a transcript, up to the point where the index will read it: a line that is incomplete or not a
+/// record has no id.
 fn ids_in(path: &Path) -> io::Result<Ids> {
     let mut transcript = Transcript::open(path)?;
     let mut lines = transcript.lines(0, 0, transcript::whole_records)?;

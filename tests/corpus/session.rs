@@ -129,7 +129,7 @@ impl Session<'_> {
                 o.str("permissionMode", "default").obj("origin", |k| k.str("kind", "human").end());
             }
         });
-        self.pick_copy(Place::Prompt, &text, &uuid);
+        self.settle(Place::Prompt, &text, &uuid);
         self.sink.history(&text, self.log.now, &self.log.cwd, &self.log.session);
         self.last_prompt = text;
         self.prompts += 1;
@@ -166,7 +166,7 @@ impl Session<'_> {
     }
 
     /// Records the planted fact once the line that holds it is written.
-    fn pick_copy(&mut self, place: Place, written: &str, uuid: &str) {
+    fn settle(&mut self, place: Place, written: &str, uuid: &str) {
         if let Some(fact) = self.fact.take_if(|fact| fact.place == place && written.contains(&fact.query)) {
             self.sink.fact(&self.log.session, uuid, fact.class, &fact.query);
         }
@@ -231,7 +231,7 @@ impl Session<'_> {
         let uuid = self.log.assistant(stop, |b| {
             b.str("type", "text").str("text", &text);
         });
-        self.pick_copy(Place::Reply, &text, &uuid);
+        self.settle(Place::Reply, &text, &uuid);
         uuid
     }
 
@@ -262,7 +262,7 @@ impl Session<'_> {
                 b.obj("caller", |c| c.str("type", "direct").end());
             }
         });
-        self.pick_copy(Place::Command, &call.input, &source);
+        self.settle(Place::Command, &call.input, &source);
         if self.ink.rng.chance(0.002) {
             return; // interrupted: no result
         }
@@ -270,7 +270,7 @@ impl Session<'_> {
         let quiet = self.is_agent() && !self.log.era.inline() && self.ink.rng.chance(0.85);
         let record = call.record.as_deref().filter(|_| !quiet);
         let uuid = self.log.result(&id, &call.result, call.error, record, &source);
-        self.pick_copy(Place::Output, &call.result, &uuid);
+        self.settle(Place::Output, &call.result, &uuid);
         self.after_result(call, &id);
     }
 }

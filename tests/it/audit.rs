@@ -1,14 +1,16 @@
-//! What the program does to the system, seen from outside by strace: which files it opens for writing, removes or
-//! renames, whom it calls, what it starts, and in which order it makes a commit last. Skipped where strace is missing.
+//! System calls of the program, seen by strace: files it opens for writing, removes or renames, network calls, child
+//! processes, and the order of operations that makes a commit durable. Skipped where strace is missing. Also F32 of the
+//! fault catalogue.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::faults_b::{can_trace, finish, skip, under};
-use crate::util::{Env, session, user_line};
+use crate::support::env::Env;
+use crate::support::process::{can_trace, finish, skip, under};
+use crate::support::transcript::{session, user_line};
 
-/// Every command, in an order in which each has something to do.
+/// The commands, in an order that gives each of them something to do.
 const COMMANDS: [&[&str]; 12] = [
     &["index"],
     &["search", "prüfung"],
@@ -33,7 +35,7 @@ fn home() -> Env {
     env
 }
 
-/// Runs a command and gives the calls it made, one a line, those of its children too.
+/// Runs a command and returns its system calls, and those of its children.
 fn calls(env: &Env, args: &[&str]) -> Vec<String> {
     let log = env.path().join("calls");
     let wrapper = ["strace", "-f", "-y", "-qq", "-s", "300", "-e", "trace=file,desc,network,process", "-o", "calls"];
@@ -78,9 +80,9 @@ fn is_change(call: &str) -> bool {
     changes.contains(&name) || opens
 }
 
-/// Nothing is written outside the folder of the index, nobody is called, nothing but ourselves is started.
+/// The program writes nothing outside the folder of the index, uses no network, and starts no other program.
 #[test]
-fn audit_of_every_command() {
+fn no_command_writes_or_calls_outside_its_index() {
     if !can_trace() {
         return skip("needs strace");
     }
@@ -89,7 +91,7 @@ fn audit_of_every_command() {
     let index = env.index_dir().display().to_string();
     for (at, args) in COMMANDS.iter().enumerate() {
         if at == 6 {
-            // Something for prune.
+            // Gives `prune` something to do.
             fs::remove_file(env.file(format!("-p/{}.jsonl", session(3)))).expect("removed");
         }
         let calls = calls(&env, args);
@@ -101,18 +103,18 @@ fn audit_of_every_command() {
             assert!(!outside, "{args:?} writes outside of its index: {call}");
             let name = call.split('(').next().unwrap_or_default();
             let network = ["connect", "bind", "listen", "sendto", "sendmsg", "socket"].contains(&name);
-            assert!(!network || call.contains("AF_UNIX"), "{args:?} calls somebody: {call}");
+            assert!(!network || call.contains("AF_UNIX"), "{args:?} uses the network: {call}");
             let starts =
                 name == "execve" && !call.starts_with(&format!("execve(\"{}\"", env!("CARGO_BIN_EXE_unspool")));
-            assert!(!starts, "{args:?} starts something: {call}");
+            assert!(!starts, "{args:?} starts another program: {call}");
         }
     }
 }
 
-/// The order that makes a commit last: every file synced, then `meta.json` renamed into place, then the folder synced,
-/// and only then anything removed.
+/// The order that makes a commit durable: every file is synced, then `meta.json` is renamed into place, then the folder
+/// is synced, and only then files are removed.
 #[test]
-fn audit_of_the_order_of_a_commit() {
+fn a_commit_is_synced_in_order() {
     if !can_trace() {
         return skip("needs strace");
     }
@@ -120,11 +122,11 @@ fn audit_of_the_order_of_a_commit() {
     env.index();
     env.append(format!("-p/{}.jsonl", session(1)), user_line(&session(1), 9, "more words"));
     let calls = calls(&env, &["index"]);
-    let folder = crate::faults_b::index_folder(&env).display().to_string();
+    let folder = env.index_folder().display().to_string();
     let is_meta = |call: &&String| call.starts_with("rename") && call.contains("/meta.json\"");
     let put = calls.iter().rposition(|call| is_meta(&call)).expect("a commit");
     let end = |call: &str| call.split("[/").next().unwrap_or_default().to_string();
-    // Files of segments written before the commit and not synced by then.
+    // Segment files written before the commit and not synced by then.
     let mut unsynced = std::collections::BTreeSet::new();
     for call in &calls[..put] {
         let Some(path) = call.split_once('<').and_then(|(_, rest)| rest.split_once('>')).map(|(path, _)| path) else {
@@ -148,9 +150,9 @@ fn audit_of_the_order_of_a_commit() {
     assert!(removed.is_none_or(|removed| removed > synced), "removed before the folder was synced");
 }
 
-/// Whatever the umask: folders for their owner, files for their owner.
+/// With any umask, folders and files are accessible to their owner only.
 #[test]
-fn audit_of_modes() {
+fn files_are_private_with_any_umask() {
     for umask in ["000", "022", "077"] {
         let env = home();
         let script = format!("umask {umask}; exec \"$@\"");
@@ -172,7 +174,7 @@ fn all_private(path: &Path, umask: &str) {
     }
 }
 
-/// The parts of F32 that the sources themselves show; advisories are looked up by `scripts/check`.
+/// The parts of F32 that the source code shows; `scripts/check` looks up advisories.
 #[test]
 fn f32_unsafe_code_and_pinned_versions() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -195,9 +197,9 @@ fn f32_unsafe_code_and_pinned_versions() {
     assert_eq!(with_unsafe, ["signals.rs"]);
 }
 
-/// What is put in the place of a file of somebody else's is on the disk before it takes its name.
+/// The new content of a file that is not ours is synced before it gets the name of that file.
 #[test]
-fn audit_of_files_that_are_replaced() {
+fn a_replaced_file_is_synced_first() {
     if !can_trace() {
         return skip("needs strace");
     }

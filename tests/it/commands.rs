@@ -1,11 +1,12 @@
-//! What the commands print and how they end, as a user and as a program see it.
+//! Output and exit codes of the commands, for people and for programs.
 
 use serde_json::Value;
 
-use crate::util::{Env, session, user_line, uuid};
+use crate::support::env::{Env, Ran};
+use crate::support::transcript::{session, user_line, uuid};
 
 /// A home with two small sessions, indexed.
-fn small() -> Env {
+fn small_home() -> Env {
     let env = Env::new();
     let first = session(1);
     env.write(
@@ -24,8 +25,8 @@ fn small() -> Env {
 }
 
 #[test]
-fn index_says_what_it_did() {
-    let env = small();
+fn index_reports_what_it_did() {
+    let env = small_home();
     let ran = env.run(&["index"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     assert!(ran.stdout.starts_with("indexed 2 files (2 unchanged): 0 documents from 0 B in "), "{}", ran.stdout);
@@ -40,7 +41,7 @@ fn index_says_what_it_did() {
 
 #[test]
 fn search_prints_lines_for_a_pipe() {
-    let env = small();
+    let env = small_home();
     let ran = env.run(&["search", "parse retry after"]);
     let expected = format!(
         "{}\t2026-10-01T10:00:01.000Z\tyou\t/home/u/x\twhy does parseRetryAfter ignore the header?\n",
@@ -49,14 +50,14 @@ fn search_prints_lines_for_a_pipe() {
     assert_eq!((ran.code, ran.stdout), (0, expected + &title_line()));
 }
 
-/// The name of the first session is found too.
+/// The title of the first session is a hit too.
 fn title_line() -> String {
     format!("{}\t2026-10-01T10:00:02.000Z\ttitle\t/home/u/x\tRetry-After header\n", session(1))
 }
 
 #[test]
 fn search_prints_everything_as_json() {
-    let env = small();
+    let env = small_home();
     let ran = env.run(&["search", "--json", "header?"]);
     let lines: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let hit = lines.iter().find(|line| line["kind"] == "prompt").expect("the prompt");
@@ -77,10 +78,10 @@ fn search_prints_everything_as_json() {
     );
 }
 
-/// `| less -R` and fzf want what a terminal would get.
+/// `| less -R` and fzf need the same output as a terminal.
 #[test]
-fn colours_that_are_asked_for_come_with_the_layout_of_a_screen() {
-    let env = small();
+fn forced_colours_come_with_the_screen_layout() {
+    let env = small_home();
     let forced = |args: &[&str]| {
         let output = env.command().env("CLICOLOR_FORCE", "1").args(args).output().expect("ran");
         String::from_utf8_lossy(&output.stdout).into_owned()
@@ -91,7 +92,7 @@ fn colours_that_are_asked_for_come_with_the_layout_of_a_screen() {
         assert_eq!(timeless(asked.clone()), timeless(forced(args)), "{args:?}");
         assert_eq!(asked.is_empty(), args[0] == "file", "{args:?}");
         assert!(asked.is_empty() || (asked.contains("\u{1b}[") && !asked.contains('\t')), "{asked:?}");
-        // Nothing is coloured that is not there.
+        // No colour codes without text between them.
         assert!(!asked.contains("\u{1b}[2m\u{1b}[0m"), "{asked:?}");
         let never = env.run(&[&["--color", "never"], args].concat()).stdout;
         assert!(!never.contains('\u{1b}'), "{never:?}");
@@ -100,14 +101,14 @@ fn colours_that_are_asked_for_come_with_the_layout_of_a_screen() {
 }
 
 #[test]
-fn a_root_that_is_not_there_is_told_of() {
-    let env = small();
-    let told = |ran: &crate::util::Ran| ran.stderr.contains(".claude; answering from the index as it is");
-    assert!(!told(&env.run(&["search", "pelican"])));
+fn a_missing_root_is_reported() {
+    let env = small_home();
+    let is_reported = |ran: &Ran| ran.stderr.contains(".claude; answering from the index as it is");
+    assert!(!is_reported(&env.run(&["search", "pelican"])));
     std::fs::rename(env.claude(), env.path().join("away")).expect("moved");
     for args in [&["search", "pelican"][..], &["search", "--no-refresh", "pelican"]] {
         let ran = env.run(args);
-        assert!(ran.code == 0 && ran.stdout.lines().count() == 2 && told(&ran), "{args:?}: {}", ran.stderr);
+        assert!(ran.code == 0 && ran.stdout.lines().count() == 2 && is_reported(&ran), "{args:?}: {}", ran.stderr);
     }
     let ran = env.run(&["--root", "nowhere", "search", "pelican"]);
     assert!(ran.stderr.contains("there is no folder ") && ran.stderr.contains("nowhere\n"), "{}", ran.stderr);
@@ -115,7 +116,7 @@ fn a_root_that_is_not_there_is_told_of() {
 
 #[test]
 fn errors_are_json_for_programs_and_a_sentence_for_people() {
-    let env = small();
+    let env = small_home();
     for (args, code, message) in [
         (&["search", "x", "since:soon"][..], 2, "cannot read \"soon\" as a date"),
         (&["search", "x", "--cursor", "y"], 2, "\"y\" is no cursor"),
@@ -123,10 +124,10 @@ fn errors_are_json_for_programs_and_a_sentence_for_people() {
         (&["sessions", "--sort", "x"], 2, "invalid value 'x' for '--sort <BY>'"),
     ] {
         let ran = env.run(&[args, &["--json"]].concat());
-        let told: Value = serde_json::from_str(&ran.stderr).expect(&ran.stderr);
+        let error: Value = serde_json::from_str(&ran.stderr).expect(&ran.stderr);
         assert_eq!((ran.code, ran.stdout.as_str()), (code, ""), "{args:?}");
-        assert_eq!((&told["type"], &told["exit_code"]), (&Value::from("error"), &Value::from(code)), "{told}");
-        assert!(told["message"].as_str().is_some_and(|told| told.starts_with(message)), "{told}");
+        assert_eq!((&error["type"], &error["exit_code"]), (&Value::from("error"), &Value::from(code)), "{error}");
+        assert!(error["message"].as_str().is_some_and(|text| text.starts_with(message)), "{error}");
         let ran = env.run(args);
         let start = format!("unspool: error: {message}");
         assert!(ran.code == code && ran.stderr.starts_with(&start), "{args:?}: {}", ran.stderr);
@@ -134,16 +135,16 @@ fn errors_are_json_for_programs_and_a_sentence_for_people() {
 }
 
 #[test]
-fn words_alone_are_a_search_and_no_hit_is_1() {
-    let env = small();
+fn words_without_a_command_are_a_search_and_no_hit_exits_with_1() {
+    let env = small_home();
     assert_eq!(env.run(&["pelican"]).stdout.lines().count(), 2);
     let ran = env.run(&["zebra"]);
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (1, "", "unspool: nothing found for zebra\n"));
 }
 
 #[test]
-fn literal_text_is_found_just_as_it_is() {
-    let env = small();
+fn literal_text_must_match_exactly() {
+    let env = small_home();
     assert_eq!(env.hits_with(&["-F", "RetryAfter ignore"]).len(), 1);
     assert_eq!(env.hits_with(&["-F", "retry after ignore"]).len(), 0);
     assert_eq!(env.hits_with(&["retry after ignore"]).len(), 2);
@@ -151,7 +152,7 @@ fn literal_text_is_found_just_as_it_is() {
 
 #[test]
 fn limits_count_sessions_or_messages() {
-    let env = small();
+    let env = small_home();
     assert_eq!(env.hits_with(&["-n", "1", "pelican"]).len(), 1);
     assert_eq!(env.hits_with(&["--messages", "-n", "1", "pelican"]).len(), 1);
     assert_eq!(env.hits_with(&["--messages", "-n", "0", "pelican"]).len(), 1);
@@ -159,8 +160,8 @@ fn limits_count_sessions_or_messages() {
 }
 
 #[test]
-fn search_brings_the_index_up_to_date_first() {
-    let env = small();
+fn search_updates_the_index_first() {
+    let env = small_home();
     env.append(format!("-home-u-x/{}.jsonl", session(2)), user_line(&session(2), 9, "a fresh walrus"));
     assert_eq!(env.count("walrus"), 0, "--no-refresh answers from the index as it is");
     assert_eq!(env.run(&["search", "walrus"]).code, 0);
@@ -168,7 +169,7 @@ fn search_brings_the_index_up_to_date_first() {
 }
 
 #[test]
-fn the_first_search_makes_the_index() {
+fn the_first_search_creates_the_index() {
     let env = Env::with_fixtures("home");
     let ran = env.run(&["search", "parseRetryAfter"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -177,8 +178,8 @@ fn the_first_search_makes_the_index() {
 }
 
 #[test]
-fn roots_have_an_index_each() {
-    let env = small();
+fn each_set_of_roots_has_its_own_index() {
+    let env = small_home();
     let other = Env::with_fixtures("home");
     let root = other.claude();
     let root = root.to_str().expect("UTF-8");
@@ -188,8 +189,8 @@ fn roots_have_an_index_each() {
 }
 
 #[test]
-fn what_claude_code_deleted_stays_until_pruned() {
-    let env = small();
+fn deleted_sessions_stay_until_pruned() {
+    let env = small_home();
     for number in 3..6 {
         let id = session(number);
         env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 10 + number, "a filler"));
@@ -200,7 +201,7 @@ fn what_claude_code_deleted_stays_until_pruned() {
     let hits = env.hits("rename the pelican");
     let gone: Vec<&Value> = hits.iter().filter(|hit| hit["source_missing"] == true).collect();
     assert_eq!(gone.len(), 1);
-    assert_eq!(env.run(&["prune"]).code, 2, "nobody to ask");
+    assert_eq!(env.run(&["prune"]).code, 2, "there is no terminal to ask");
     assert!(env.run(&["prune", "--dry-run"]).stdout.contains("1 file with 1 document would be removed"));
     assert_eq!(env.run(&["prune", "--yes"]).code, 0);
     assert_eq!(env.hits("rename").len(), 0);
@@ -208,8 +209,8 @@ fn what_claude_code_deleted_stays_until_pruned() {
 }
 
 #[test]
-fn a_forgotten_session_is_gone_from_every_byte_and_stays_away() {
-    let env = small();
+fn a_forgotten_session_is_erased_from_every_file_and_stays_out() {
+    let env = small_home();
     env.append(format!("-home-u-x/{}.jsonl", session(1)), user_line(&session(1), 20, "my secret is hunter2token"));
     env.index();
     assert_eq!(env.count("hunter2token"), 1);
@@ -248,8 +249,8 @@ fn no_escape_sequence_reaches_the_reader() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
-    let env = small();
+fn a_closed_pipe_is_not_a_failure() {
+    let env = small_home();
     let script = format!("set -o pipefail; {} pelican | head -c 1 >/dev/null", env!("CARGO_BIN_EXE_unspool"));
     let mut command = std::process::Command::new("bash");
     command

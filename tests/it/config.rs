@@ -1,6 +1,8 @@
-//! The configuration file: what wins over what, and what is said about a file that is odd or broken.
+//! The configuration file: precedence of settings, and messages about an odd or broken file. Also E11 of the fault
+//! catalogue.
 
-use crate::util::{Env, Ran, session, user_line};
+use crate::support::env::{Env, Ran};
+use crate::support::transcript::{session, user_line};
 
 fn with_config(env: &Env, text: &str) -> std::path::PathBuf {
     let path = env.path().join("config.toml");
@@ -14,7 +16,7 @@ fn run(env: &Env, text: &str, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn options_win_over_variables_over_the_file_over_what_is_built_in() {
+fn options_win_over_variables_over_the_file_over_the_defaults() {
     let env = Env::new();
     let file = "roots = [\"/from/file\"]\ncolor = \"never\"\nlimit = 3\n";
     let get = |args: &[&str], key: &str| run(&env, file, &[args, &["config", "get", key]].concat()).stdout;
@@ -32,12 +34,12 @@ fn options_win_over_variables_over_the_file_over_what_is_built_in() {
     };
     assert_eq!(with("UNSPOOL_ROOTS", "/from/variable", "roots"), "/from/variable\n");
     assert_eq!(with("NO_COLOR", "1", "color"), "auto\n");
-    // Claude Code's own setting is weaker than one made for us.
+    // Claude Code's own setting is weaker than one for unspool.
     assert_eq!(with("CLAUDE_CONFIG_DIR", "/from/claude", "roots"), "/from/file\n");
 }
 
 #[test]
-fn what_holds_is_shown_with_where_it_comes_from() {
+fn config_shows_each_setting_with_its_origin() {
     let env = Env::new();
     let ran = run(&env, "limit = 3\n[prices.\"glm-4.7\"]\ninput = 0.6\noutput = 2.2\n", &["config"]);
     let root = env.path().to_string_lossy().into_owned();
@@ -77,7 +79,7 @@ fn settings_have_an_effect() {
 }
 
 #[test]
-fn own_prices_count() {
+fn configured_prices_are_used() {
     let env = Env::new();
     let line = r#"{"type":"assistant","uuid":"00000001-0000-4000-8000-000000000001","timestamp":"2026-10-01T10:00:00.000Z","message":{"id":"m","model":"glm-4.7","content":[{"type":"text","text":"hi"}],"usage":{"input_tokens":1000000,"cache_read_input_tokens":1000000,"output_tokens":1000000}}}"#;
     env.write(format!("-home-u-x/{}.jsonl", session(1)), format!("{line}\n"));
@@ -89,7 +91,7 @@ fn own_prices_count() {
 }
 
 #[test]
-fn e11_an_unknown_key_is_a_warning_that_names_the_nearest() {
+fn e11_an_unknown_key_is_a_warning_with_the_most_similar_key() {
     let env = Env::new();
     let ran = run(&env, "colour = \"never\"\nzzz = 1\n", &["config", "get", "color"]);
     let file = env.path().join("config.toml");
@@ -104,7 +106,7 @@ fn e11_an_unknown_key_is_a_warning_that_names_the_nearest() {
 }
 
 #[test]
-fn e11_a_broken_file_is_an_error_that_points_at_the_place() {
+fn e11_a_broken_file_is_an_error_with_its_position() {
     let env = Env::new();
     let path = env.path().join("config.toml");
     for (text, place, marked) in [
@@ -118,7 +120,7 @@ fn e11_a_broken_file_is_an_error_that_points_at_the_place() {
         assert!(ran.stderr.contains(&format!("error: {}, {place}: ", path.display())), "{}", ran.stderr);
         assert!(ran.stderr.contains(marked), "{}", ran.stderr);
     }
-    // What helps to mend it works nevertheless.
+    // Commands that help to repair it work nevertheless.
     assert_eq!(run(&env, "limit = \n", &["config", "path"]).stdout, format!("{}\n", path.display()));
     assert_eq!(run(&env, "limit = \n", &["help", "environment"]).code, 0);
 }
@@ -136,7 +138,7 @@ fn e11_a_file_anybody_can_write_to_is_refused() {
 }
 
 #[test]
-fn the_template_is_written_once_and_says_nothing_by_itself() {
+fn the_template_is_written_once_and_changes_nothing() {
     let env = Env::new();
     let path = env.path().join("home/.config/unspool/config.toml");
     assert_eq!(env.run(&["config", "path"]).stdout, format!("{}\n", path.display()));
@@ -145,7 +147,7 @@ fn the_template_is_written_once_and_says_nothing_by_itself() {
     assert_eq!(env.run(&["config", "init"]).code, 2);
     let ran = env.run(&["config", "get", "limit"]);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("10\n", ""));
-    // Every line of it holds once it is no comment any more.
+    // Every line of it is valid once it is not a comment.
     let used: String = template
         .lines()
         .map(|line| line.strip_prefix('#').filter(|line| !line.starts_with(' ')).unwrap_or(line).to_string() + "\n")
@@ -155,7 +157,7 @@ fn the_template_is_written_once_and_says_nothing_by_itself() {
 }
 
 #[test]
-fn one_setting_is_set_and_the_rest_stays_as_it_is() {
+fn setting_one_value_keeps_the_rest_of_the_file() {
     let env = Env::new();
     let path = with_config(&env, "# mine\nlimit = 3 # few\n");
     let set = |key: &str, value: &str| {

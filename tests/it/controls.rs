@@ -1,24 +1,24 @@
-//! Shows that the harnesses can fail. Each gets what the program would leave behind without one of its safeguards, and
-//! must object. The program itself has no wrong code for this: a recording loses its syncs, or the disk is changed
-//! behind the program's back. That the harnesses are content otherwise is shown by the tests that use them.
+//! Controls: shows that the test harnesses can fail. Each harness gets what the program would leave without one of its
+//! safeguards, and must object. The program has no broken mode for this: the syncs are removed from a recording, or
+//! files are changed from outside. The tests that use the harnesses show that they pass otherwise.
 
 use std::fs;
 use std::path::Path;
 
-use crate::crash::{Point, Scene, scene};
-use crate::oracle::{World, Wrong};
-use crate::simulate::{cut_power, effort};
+use crate::support::power::{cut_power, effort};
+use crate::support::scene::{Point, Scene, scene};
+use crate::support::world::{Mismatch, World};
 
-/// Checks that a harness has objected, and to the right thing.
-fn objects<T>(found: Result<T, Wrong>, what: &str) {
+/// Checks that a harness has objected, and for the right reason.
+fn assert_objects<T>(found: Result<T, Mismatch>, what: &str) {
     match found {
-        Err(wrong) => assert!(wrong.contains(what), "the harness objects to something else: {wrong}"),
-        Ok(_) => panic!("the harness has not noticed"),
+        Err(mismatch) => assert!(mismatch.contains(what), "the harness objects to something else: {mismatch}"),
+        Ok(_) => panic!("the harness did not notice"),
     }
 }
 
 #[test]
-fn power_cuts_tell_a_missing_sync_of_the_folder() {
+fn power_cuts_reveal_a_missing_sync_of_the_folder() {
     let scene = scene("append");
     let mut points = scene.points();
     let is_put = |point: &Point| point.letter == 'p' && point.path.ends_with("meta.json");
@@ -28,30 +28,30 @@ fn power_cuts_tell_a_missing_sync_of_the_folder() {
         is_published = is_put(point) || is_published && !is_dropped;
         !is_dropped
     });
-    objects(cut_power(&scene, &points, &effort()), "power cut");
+    assert_objects(cut_power(&scene, &points, &effort()), "power cut");
 }
 
 #[test]
-fn power_cuts_tell_a_missing_sync_of_files() {
+fn power_cuts_reveal_a_missing_sync_of_files() {
     let scene = scene("append");
     let mut points = scene.points();
     points.retain(|point| point.letter != 's');
-    objects(cut_power(&scene, &points, &effort()), "power cut");
+    assert_objects(cut_power(&scene, &points, &effort()), "power cut");
 }
 
-/// A folder in the place of the file that the killed run has left: no cleaning removes it.
+/// The file that the killed run left is replaced by a folder, which no cleanup removes.
 #[test]
-fn kills_tell_a_missing_cleaning() {
+fn kills_reveal_a_missing_cleanup() {
     let stay = |left: &Path| {
         fs::remove_file(left).expect("left by the killed run");
         fs::create_dir_all(left.join("stays")).expect("made");
     };
-    objects(scene("rewrite").is_not_wedged(stay), "wedged");
+    assert_objects(scene("rewrite").is_not_wedged(stay), "wedged");
 }
 
-/// The checkpoint was made of a file as long as this one, with nothing but blank lines after the first.
+/// The checkpoint is that of a file of the same length with only blank lines after the first.
 #[test]
-fn kills_tell_a_checkpoint_before_its_documents() {
+fn kills_reveal_a_checkpoint_before_its_documents() {
     let mut scene = scene("append");
     let world = &scene.world;
     let path = world.file(0);
@@ -62,13 +62,13 @@ fn kills_tell_a_checkpoint_before_its_documents() {
     fs::write(&path, blank).expect("written");
     world.index_into(&world.data_dir()).expect("indexed");
     fs::write(&path, bytes).expect("written");
-    scene.before = world.keep();
-    objects(scene.kill_at_each(), "the index holds");
+    scene.before = world.snapshot();
+    assert_objects(scene.kill_at_each(), "the index contains");
 }
 
-/// A change that leaves length and time as they are: the checkpoint has them of the file as it is after the change.
+/// A change that keeps length and time, so that the checkpoint matches the file as it is after the change.
 #[test]
-fn changes_tell_a_stat_after_the_reading() {
+fn changes_reveal_a_stat_after_the_reading() {
     let change = |world: &World| {
         let path = world.file(0);
         let time = fs::metadata(&path).and_then(|file| file.modified()).expect("a time");
@@ -80,16 +80,16 @@ fn changes_tell_a_stat_after_the_reading() {
         fs::write(&path, text).expect("written");
         fs::File::options().append(true).open(&path).expect("opened").set_modified(time).expect("time set");
     };
-    objects(scene("append").change_at_each(change), "the index holds");
+    assert_objects(scene("append").change_at_each(change), "the index contains");
 }
 
 fn find(text: &[u8], word: &[u8]) -> Option<usize> {
     text.windows(word.len()).position(|part| part == word)
 }
 
-/// The standard library's lines end at the first one that is not UTF-8: only what is before it was read.
+/// `BufRead::lines` fails at the first line that is not UTF-8, so only the lines before it would be read.
 #[test]
-fn oracle_tells_lines_read_by_the_standard_library() {
+fn oracle_reveals_lines_read_by_the_standard_library() {
     let Scene { world, .. } = &scene("first");
     let path = world.file(0);
     let bytes = fs::read(&path).expect("read");
@@ -98,5 +98,5 @@ fn oracle_tells_lines_read_by_the_standard_library() {
     fs::write(&path, &bytes[..end]).expect("written");
     world.index().expect("indexed");
     fs::write(&path, bytes).expect("written");
-    objects(world.whole(&world.data_dir()), "instead of");
+    assert_objects(world.whole(&world.data_dir()), "instead of");
 }

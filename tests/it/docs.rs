@@ -1,9 +1,9 @@
-//! Help, manual pages and completions: every command is in them, and shells can read them.
+//! Help, manual pages and completions: they contain every command, and shells can read them.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use crate::util::Env;
+use crate::support::env::Env;
 
 /// The commands that `--help` lists.
 fn commands(env: &Env) -> Vec<String> {
@@ -39,7 +39,7 @@ fn shells_can_read_the_completions() {
         assert!(script.len() > 1000, "{shell}");
         let [program, option] = check;
         let spawned = Command::new(program).args([option, "/dev/stdin"]).stdin(Stdio::piped()).spawn();
-        // A shell that is not there cannot be asked.
+        // Only shells that are installed can be asked.
         let Ok(mut child) = spawned else { continue };
         child.stdin.take().expect("a pipe").write_all(script.as_bytes()).expect("written");
         assert!(child.wait().expect("ended").success(), "{shell}");
@@ -47,9 +47,9 @@ fn shells_can_read_the_completions() {
     assert_eq!(env.run(&["completions", "tcsh"]).code, 2);
 }
 
-/// What README shows first is what is printed, but for how long it took.
+/// The first screens in the README are the real output, except for the time.
 #[test]
-fn the_first_picture_is_what_is_printed() {
+fn the_examples_in_the_readme_are_the_real_output() {
     let env = Env::with_fixtures("home");
     env.index();
     let readme = include_str!("../../README.md");
@@ -70,7 +70,7 @@ fn the_first_picture_is_what_is_printed() {
 }
 
 #[test]
-fn topics_tell_what_belongs_to_no_command() {
+fn help_topics_cover_what_belongs_to_no_command() {
     let env = Env::new();
     let topic = |name: &str| {
         let ran = env.run(&["help", name]);

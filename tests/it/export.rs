@@ -1,8 +1,9 @@
-//! `export`: files that can be shared, and nothing in them that should not be.
+//! `export`: files that can be shared, without secrets, scripts or home paths. Also F7 of the fault catalogue.
 
 use serde_json::Value;
 
-use crate::util::{Env, session, user_line, uuid};
+use crate::support::env::Env;
+use crate::support::transcript::{session, user_line, uuid};
 
 fn secret() -> String {
     format!("ghp_{}", "a1B2c3D4e5F6".repeat(3))
@@ -54,7 +55,7 @@ fn exported(env: &Env, args: &[&str]) -> String {
 }
 
 #[test]
-fn no_secret_and_no_home_gets_out() {
+fn secrets_and_home_paths_are_not_exported() {
     let env = env();
     for format in ["md", "html", "json"] {
         let text = exported(&env, &["-f", format]);
@@ -73,12 +74,12 @@ fn the_page_is_one_file_without_scripts() {
         assert!(!small.contains(banned), "{banned} in {html}");
     }
     assert!(html.contains("default-src 'none'"));
-    assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "what was said is shown");
+    assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "the text is shown");
     assert!(html.contains("prefers-color-scheme: dark"));
 }
 
 #[test]
-fn markdown_holds_what_was_said() {
+fn markdown_contains_the_conversation() {
     let text = exported(&env(), &["-f", "md"]);
     let body = text.split_once("\n# ").expect("a heading").1;
     let expected = "\n## You · Thu 2026-10-01 10:01\n\n> look at ~/code/x/a.rs with [redacted: github token] <script>alert(1)</script>\n\n## Claude · Thu 2026-10-01 10:02\n\n**Done** [x](javascript:alert(1)) <b>\n\n<details><summary>Write b.md</summary>\n\n````diff\n+```\n+[redacted: github token]\n+```\n````\n\n```\nFile created\n```\n\n</details>\n\n<details><summary>Bash ls ~</summary>\n\n```\nls ~\n```\n\n```\n~/code\n```\n\n</details>\n";
@@ -96,7 +97,7 @@ fn json_is_one_document() {
 }
 
 #[test]
-fn files_are_not_replaced_unasked() {
+fn existing_files_are_not_overwritten_without_force() {
     let env = env();
     let file = format!("session-{}.md", &session(1)[..8]);
     let ran = env.run(&["export", "--no-refresh", &session(1)]);
@@ -108,9 +109,9 @@ fn files_are_not_replaced_unasked() {
     assert_eq!(env.run(&["export", "--no-refresh", "--force", &session(1)]).code, 0);
 }
 
-/// Two sessions whose ids begin alike went into one file, of which only the second was left.
+/// Two sessions with the same beginning of their ids were written to the same file, and only the second was left.
 #[test]
-fn sessions_that_begin_alike_have_files_of_their_own() {
+fn sessions_with_similar_ids_get_separate_files() {
     let env = Env::new();
     for number in [1, 2] {
         let id = session(number);
@@ -127,7 +128,7 @@ fn sessions_that_begin_alike_have_files_of_their_own() {
     }
 }
 
-/// What a page must not take for its own.
+/// Text that must not become part of the markup of a page.
 const PAYLOADS: [&str; 12] = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -143,13 +144,13 @@ const PAYLOADS: [&str; 12] = [
     "]]><!-- <style>*{background:url(//evil.example)}</style>",
 ];
 
-/// The tags of a page with their attributes, each as it stands there.
+/// The tags of a page, with their attributes.
 fn tags(html: &str) -> Vec<&str> {
     let after_style = html.split_once("</style>").expect("a style").1;
     after_style.split('<').skip(1).map(|tag| tag.split_once('>').expect("a tag ends").0).collect()
 }
 
-/// Every tag is one that a page of ours has, without an attribute that does something.
+/// Checks that every tag is one of ours, and that no attribute has an effect.
 fn is_inert(html: &str) {
     const TAGS: &str = "!doctype a article b blockquote body br code dd del details div dl dt em footer g h1 h2 h3 h4 h5 h6 \
         head header hr html i ins li line main nav ol p path pre rect s section small span strong summary svg table \
@@ -159,23 +160,26 @@ fn is_inert(html: &str) {
     for tag in tags(html) {
         let mut words = tag.trim_start_matches('/').trim_end_matches('/').splitn(2, char::is_whitespace);
         let name = words.next().unwrap_or_default();
-        assert!(TAGS.split_whitespace().any(|known| known == name), "a tag <{tag}>");
+        assert!(TAGS.split_whitespace().any(|known| known == name), "unexpected tag <{tag}>");
         let mut rest = words.next().unwrap_or_default().trim();
         while !rest.is_empty() {
             let (attribute, behind) = rest.split_once('=').unwrap_or((rest, "\"\""));
-            assert!(ATTRIBUTES.split_whitespace().any(|known| known == attribute.trim()), "an attribute in <{tag}>");
+            assert!(
+                ATTRIBUTES.split_whitespace().any(|known| known == attribute.trim()),
+                "unexpected attribute in <{tag}>"
+            );
             let (value, behind) = behind.strip_prefix('"').and_then(|rest| rest.split_once('"')).expect("in quotes");
-            // A link is followed only by who clicks on it.
+            // A link has an effect only when it is clicked.
             let leads_out = ["#", "https://", "http://"].iter().any(|start| value.starts_with(start));
-            assert!(attribute.trim() != "href" || leads_out, "a link in <{tag}>");
-            assert!(!value.contains("url("), "a load in <{tag}>");
+            assert!(attribute.trim() != "href" || leads_out, "unexpected link in <{tag}>");
+            assert!(!value.contains("url("), "an external load in <{tag}>");
             rest = behind.trim();
         }
     }
 }
 
 #[test]
-fn f7_what_was_said_is_inert_in_a_page() {
+fn f7_text_is_inert_in_a_page() {
     let env = Env::new();
     let id = session(1);
     let mut lines = Vec::new();
@@ -211,7 +215,7 @@ fn f7_what_was_said_is_inert_in_a_page() {
     for tools in ["full", "calls", "none"] {
         let page = exported(&env, &["-f", "html", "--tools", tools, "--reveal"]);
         is_inert(&page);
-        assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "what was said is shown");
+        assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "the text is shown");
     }
     let page = env.path().join("page.html");
     let ran = env.run(&["stats", "--no-refresh", "--html", "-o", page.to_str().expect("UTF-8")]);
@@ -221,7 +225,7 @@ fn f7_what_was_said_is_inert_in_a_page() {
 
 /// The check itself can fail.
 #[test]
-fn f7_a_page_that_does_something_is_told() {
+fn f7_the_check_notices_an_active_page() {
     for payload in ["<script>", "<b onclick=\"x\">", "<a href=\"javascript:x\">", "<p style=\"background:url(x)\">"] {
         let page = format!("<style></style><p>{payload}</p>");
         assert!(std::panic::catch_unwind(|| is_inert(&page)).is_err(), "{payload}");
@@ -230,7 +234,7 @@ fn f7_a_page_that_does_something_is_told() {
 }
 
 #[test]
-fn an_unknown_id_does_not_keep_the_others_from_being_written() {
+fn an_unknown_id_does_not_stop_the_export_of_the_others() {
     let env = env();
     let ran = env.run(&["export", "--no-refresh", "-o", "out", "feedfeed", &session(1)]);
     assert_eq!((ran.code, ran.stdout.lines().count()), (1, 1), "{}", ran.stderr);

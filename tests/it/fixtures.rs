@@ -1,7 +1,7 @@
-//! Every fixture of `fixtures/`, and what its README says must be found in it, under which role, and what must not.
-//!
-//! Words are searched as phrases, so that a word with a dash in it is not found by its halves. A test collects all
-//! that is wrong before it fails: one run shows the whole table.
+//! Every fixture of `fixtures/`: what must be found in it and with which role, and what must not be found, as its
+//! README says.
+//! Words are searched as phrases, so that a word with a dash is not found by its halves. A test collects all
+//! differences before it fails, so that one run shows the whole table.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde_json::Value;
 
-use crate::util::Env;
+use crate::support::env::Env;
 
-/// Word, number of hits, beginning of the session's id, role, kind, beginning of the id of the other session that
-/// holds it too.
+/// Word, number of hits, beginning of the session id, role, kind, beginning of the id of another session that contains
+/// it too.
 type Row = (&'static str, usize, &'static str, &'static str, &'static str, &'static str);
 
 /// Prompts, answers, thinking and summaries of the main files.
@@ -42,7 +42,7 @@ const MAIN: &[Row] = &[
     ("pull request #418", 1, "25000001", "assistant", "link", ""),
 ];
 
-/// Everything a subagent said or was told.
+/// Messages from and to subagents.
 const AGENTS: &[Row] = &[
     ("hourglass-lemur", 1, "02000001", "subagent", "text", ""),
     ("tapirwidth", 1, "04000001", "subagent", "text", ""),
@@ -51,7 +51,7 @@ const AGENTS: &[Row] = &[
     ("numbatretry", 1, "05000001", "subagent", "thinking", ""),
     ("cassowaryflow", 1, "05000001", "subagent", "text", ""),
     ("axolotlorphan", 1, "05000098", "subagent", "text", ""),
-    // The first line of the agent is the prompt of its parent's call: one hit, and the call is the original.
+    // The first line of the agent is the prompt of its parent's call: one hit, which is the call.
     ("Survey every HTTP client", 1, "05000001", "tool", "tool_use", ""),
     ("ibexcompact", 1, "06000001", "subagent", "text", ""),
     ("gerenuk", 1, "06000001", "subagent", "prompt", ""),
@@ -62,7 +62,7 @@ const AGENTS: &[Row] = &[
     ("namedforksifaka", 1, "15000001", "subagent", "text", ""),
 ];
 
-/// Calls of tools and their results, each once however many copies of it the line holds.
+/// Tool calls and their results, each found once however many copies the line contains.
 const TOOLS: &[Row] = &[
     ("serverquerylori", 1, "17000001", "tool", "tool_use", ""),
     ("serverresultcivet", 1, "17000001", "tool", "tool_result", ""),
@@ -83,7 +83,7 @@ const TOOLS: &[Row] = &[
     ("pdfpromptsuni", 1, "19000001", "human", "prompt", ""),
 ];
 
-/// Prompts that stand in the queue, in attachments or in the prompt history.
+/// Prompts in the queue, in attachments or in the prompt history.
 const QUEUED: &[Row] = &[
     ("quokkaqueue", 1, "08000001", "human", "queued", ""),
     ("fennecblocklist", 1, "08000001", "human", "queued", ""),
@@ -97,14 +97,14 @@ const QUEUED: &[Row] = &[
     ("historypastedermine", 1, "27000092", "human", "history", ""),
     ("history-only", 1, "27000093", "human", "history", ""),
     ("historyonlystoatling", 1, "27000094", "human", "history", ""),
-    // Prompts that the history and a session both hold.
+    // Prompts that both the history and a session contain.
     ("sidebar of the blog overlaps", 1, "04000001", "human", "prompt", ""),
     ("fails with E0603", 1, "00000001", "human", "prompt", ""),
     ("Idempotency-Key arriving within 3 ms", 1, "08000001", "human", "prompt", ""),
 ];
 
-/// Who speaks: fixture 20.
-const SPEAKERS: &[Row] = &[
+/// Roles of messages: fixture 20.
+const ROLES: &[Row] = &[
     ("humanpromptwallaby", 1, "20000001", "human", "prompt", ""),
     ("ideprompthyrax", 1, "20000001", "human", "prompt", ""),
     ("ideselectiongaur", 1, "20000001", "human", "prompt", ""),
@@ -125,7 +125,7 @@ const SPEAKERS: &[Row] = &[
     ("teamreplysteenbok", 1, "20000003", "assistant", "text", ""),
 ];
 
-/// What Claude Code itself put in; found only because nothing else holds the word.
+/// Text that Claude Code itself inserted; found only because nothing else contains the word.
 const META: &[Row] = &[
     ("peccary", 1, "01000001", "meta", "notice", ""),
     ("attachedfilepika", 1, "09000001", "meta", "attachment", ""),
@@ -136,8 +136,8 @@ const META: &[Row] = &[
     ("wip-puffin", 1, "10000007", "meta", "attachment", ""),
 ];
 
-/// Words that stand only where nobody should look: files before an edit, signatures, side files, progress.
-const NOWHERE: &[&str] = &[
+/// Words that occur only in data that is not indexed: files before an edit, signatures, side files, progress.
+const NOT_INDEXED: &[&str] = &[
     "legacy_marmot_backoff",
     "journalonlymarker",
     "wombatsignature",
@@ -150,7 +150,7 @@ const NOWHERE: &[&str] = &[
     "filehistorynoise",
 ];
 
-/// Words that a search finds only when nothing else holds them, if at all.
+/// Words that a search finds only when nothing else contains them, if at all.
 const NOISE: &[&str] = &[
     "notificationnoise",
     "attnoise",
@@ -191,21 +191,21 @@ fn prompts_outside_user_lines() {
 }
 
 #[test]
-fn who_speaks() {
-    check(SPEAKERS);
+fn roles_of_messages() {
+    check(ROLES);
     let error = ask(&home(), "\"apierrorlechwe\"");
-    assert_eq!(error.hits[0]["error"], true, "an API error is marked as one");
+    assert_eq!(error.hits[0]["error"], true, "an API error must be marked");
 }
 
 #[test]
-fn found_only_among_what_claude_code_put_in() {
+fn found_only_in_text_that_claude_code_inserted() {
     check(META);
 }
 
 #[test]
-fn words_that_stand_in_no_text_are_not_found() {
+fn words_in_data_that_is_not_indexed_are_not_found() {
     let env = home();
-    let found = NOWHERE.iter().filter(|word| ask(&env, &quoted(word)).code != 1);
+    let found = NOT_INDEXED.iter().filter(|word| ask(&env, &quoted(word)).code != 1);
     assert_eq!(found.collect::<Vec<_>>(), [&""; 0]);
 }
 
@@ -216,27 +216,27 @@ fn noise_is_not_found_by_default() {
     assert_eq!(found.collect::<Vec<_>>(), [&""; 0]);
 }
 
-/// A warm-up is the whole of an agent's file. (The one in `20000001` could as well be a human's word.)
+/// A warm-up message is the only content of an agent's file. (The one in `20000001` could also be from a person.)
 #[test]
 fn warmup_of_an_agent_is_noise() {
     let sessions: BTreeSet<String> = ask(&home(), "Warmup").hits.iter().map(session_of).collect();
     assert!(!sessions.iter().any(|session| session.starts_with("04")), "{sessions:?}");
 }
 
-/// acompact and aside_question repeat their parent's lines; the parent's own is the one to show.
+/// acompact and aside_question repeat lines of their parent; the parent's line must be shown.
 #[test]
 fn copy_in_a_subagent_is_shown_in_the_parent() {
     check(&[("capybarapath", 1, "06000001", "assistant", "text", "")]);
     assert_eq!(ask(&home(), "capybarapath").hits[0]["agent_id"], Value::Null);
 }
 
-/// A background session repeats lines and times of the one it took over: the lower path is the original.
+/// A background session repeats lines and times of the session it continues: the lower path is the original.
 #[test]
-fn of_equal_copies_the_first_is_shown() {
+fn the_first_of_equal_copies_is_shown() {
     check(&[("sharedforkmarmoset", 1, "14000001", "assistant", "text", "14000002")]);
 }
 
-/// A fork by the SDK has new ids and names the old ones.
+/// A fork by the SDK has new ids and refers to the old ones.
 #[test]
 fn fork_by_the_sdk_is_one_hit() {
     check(&[("forkoriginjerboa", 1, "15000001", "assistant", "text", "15000002")]);
@@ -248,13 +248,13 @@ fn resume_copy_has_the_earliest_time() {
     assert!(time.as_str().is_some_and(|time| time.starts_with("2025-06-30")), "{time}");
 }
 
-/// Queue, attachment and user line hold the same prompt.
+/// Queue, attachment and user line contain the same prompt.
 #[test]
 fn triple_prompt_is_one_hit() {
     check(&[("tripletcoati", 1, "09000001", "human", "prompt", "")]);
 }
 
-/// A shell command that waited in the queue was typed by a human, like one that did not wait.
+/// A shell command from the queue was typed by a person, like any other.
 #[test]
 fn queued_shell_command_is_a_command() {
     check(&[("potoobashmode", 1, "09000001", "human", "command", "")]);
@@ -293,7 +293,7 @@ fn best_hits() {
     best(&rows);
 }
 
-/// Words inside text without blanks, with accents, in titles and in paths.
+/// Words in scripts without spaces, with accents, in titles and in paths.
 #[test]
 fn languages() {
     let rows = [
@@ -322,7 +322,7 @@ fn emoji_is_found() {
     best(&[("🚀", "26000005")]);
 }
 
-/// What JSON calls a session, asked for by a word of it.
+/// The titles of sessions in JSON, found by a word of the session.
 #[test]
 fn titles() {
     let rows = [
@@ -348,23 +348,23 @@ fn titles() {
         .into_iter()
         .filter(|(_, title, found)| title != found);
     assert_eq!(wrong.collect::<Vec<_>>(), []);
-    // Two files have a summary for this one's last message; either will do.
+    // Two files have a summary for the last message of this session; either is fine.
     assert!(title_of(&env, "\"old orchard wiki\"").starts_with("Old http links in posts"));
 }
 
-/// A file of nothing but summaries, none of which is about a message of its own.
+/// A file that contains only summaries, none of them of its own messages.
 #[test]
 fn title_of_a_session_with_only_summaries() {
     assert_eq!(title_of(&home(), "quetzalsummary"), "Webmention endpoint setup quetzalsummary");
 }
 
-/// The official rule: a command is the title where there is no prompt.
+/// Claude Code's rule: without a prompt, a command is the title.
 #[test]
 fn title_of_a_session_with_only_a_command() {
     assert_eq!(title_of(&home(), "localcommandkob"), "/cost");
 }
 
-/// The project is the folder named inside, whatever the directory is called.
+/// The project is the folder named in the lines, whatever the name of the directory.
 #[test]
 fn projects() {
     let rows = [
@@ -390,7 +390,7 @@ fn projects() {
     assert_eq!(moved["branch"], "worktree-timer-refactor");
 }
 
-/// One call for each key that names a file, in one spelling.
+/// One call for each key that names a file; all paths are normalized.
 #[test]
 fn files_of_calls() {
     let rows = [
@@ -411,7 +411,7 @@ fn files_of_calls() {
     assert_eq!(wrong.collect::<Vec<_>>(), [&("", ""); 0]);
 }
 
-/// A file named by a URI is the same file.
+/// A file URI names the same file as its path.
 #[test]
 fn file_named_by_a_uri() {
     let files: Vec<Value> =
@@ -423,12 +423,12 @@ fn file_named_by_a_uri() {
     );
 }
 
-/// All lines of `home` are valid JSON, but an array, a string and `null` are no records.
+/// All lines of `home` are valid JSON, but an array, a string and `null` are not records.
 #[test]
 fn home_has_three_problems() {
     let problems = home().problems();
-    let of_tolerance: Vec<&String> = problems.iter().filter(|line| line.contains("24000001")).collect();
-    assert_eq!((problems.len(), of_tolerance.len()), (3, 3), "{problems:?}");
+    let in_fixture_24: Vec<&String> = problems.iter().filter(|line| line.contains("24000001")).collect();
+    assert_eq!((problems.len(), in_fixture_24.len()), (3, 3), "{problems:?}");
     home().verify();
 }
 
@@ -439,7 +439,7 @@ const GOOD: &str = "tornheadbefore tornheadafter gluedbefore gluedfirst gluedsec
     allgoodfive allgoodsix allgoodseven allgoodeight allgoodten allgoodeleven allgoodtwelve allgoodthirteen allgoodfourteen";
 
 #[test]
-fn malformed_lines_cost_only_themselves() {
+fn malformed_lines_affect_only_themselves() {
     let env = indexed("malformed");
     let missing = GOOD.split_whitespace().filter(|word| ask(&env, word).hits.len() != 1);
     assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
@@ -474,7 +474,7 @@ fn malformed_lines_are_listed() {
     assert_eq!(problems.len(), places.len(), "{problems:#?}");
 }
 
-/// Such a path cannot be checked out everywhere, so it is made here.
+/// Such a path cannot be checked out everywhere, so the test creates it.
 #[test]
 fn project_name_over_200_characters() {
     let env = Env::new();
@@ -533,29 +533,29 @@ fn appended_title_renames_the_session() {
         env.heal();
         assert_eq!(title_of(&env, "scaleIngredients"), title);
     }
-    assert_eq!(env.count("\"Servings slider\""), 1, "the old title is gone");
+    assert_eq!(env.count("\"Servings slider\""), 1, "the old title must be gone");
 }
 
 /// The answer of one search.
-struct Asked {
+struct Answer {
     code: i32,
     hits: Vec<Value>,
     only_meta: bool,
 }
 
-fn ask(env: &Env, query: &str) -> Asked {
+fn ask(env: &Env, query: &str) -> Answer {
     let ran = env.run(&["search", "--no-refresh", "--json", "--messages", "-n", "1000", query]);
     assert!(matches!(ran.code, 0 | 1), "search for {query} failed: {} {}", ran.code, ran.stderr);
     let mut lines: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let summary = lines.pop().expect("a summary");
-    Asked { code: ran.code, hits: lines, only_meta: summary["only_meta"] == true }
+    Answer { code: ran.code, hits: lines, only_meta: summary["only_meta"] == true }
 }
 
 fn quoted(word: &str) -> String {
     format!("\"{word}\"")
 }
 
-/// Nothing found, or only among what Claude Code put in.
+/// Reports whether nothing is found, or only text that Claude Code inserted.
 fn is_hidden(env: &Env, word: &str) -> bool {
     let asked = ask(env, &quoted(word));
     asked.hits.is_empty() || (asked.only_meta && asked.hits.iter().all(|hit| hit["role"] == "meta"))
@@ -567,7 +567,7 @@ fn check(rows: &[Row]) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Says how the answer differs from what the table says.
+/// Describes how the answer differs from the table.
 fn differs(env: &Env, (word, count, session, role, kind, also): &Row) -> Option<String> {
     let asked = ask(env, &quoted(word));
     let also: Vec<&str> = also.split_whitespace().collect();
@@ -619,7 +619,7 @@ fn calls_with(env: &Env, query: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// How many whole records of a file hold a word.
+/// The number of complete records of a file that contain a word.
 fn records_with(bytes: &[u8], word: &str) -> usize {
     let records = bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     records.filter(|record| record["message"].to_string().contains(word)).count()
@@ -651,8 +651,8 @@ fn indexed(name: &str) -> Env {
     env
 }
 
-/// The home of the fixtures, indexed once and shared by the tests that run at the same time. Not a `LazyLock`: a
-/// static is never dropped, and its folder would stay behind.
+/// The home of the fixtures, indexed once and shared by the tests that run at the same time. Not a `LazyLock`: a static
+/// is never dropped, and its folder would never be removed.
 fn home() -> Arc<Env> {
     static HOME: Mutex<Weak<Env>> = Mutex::new(Weak::new());
     let mut shared = HOME.lock().unwrap_or_else(PoisonError::into_inner);

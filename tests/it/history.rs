@@ -1,14 +1,17 @@
-//! The history of a file: what `file` lists, what `recover` gives back, whom `blame` names.
+//! The history of a file: `file` lists its changes, `recover` restores its contents, `blame` and `why` name who wrote a
+//! line.
 
 use std::collections::HashMap;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use unspool::archive::history::{self, Here, Moment, Request, Writer};
-use unspool::index::{IndexFolder, Reader};
+use unspool::archive::history::Writer;
+use unspool::archive::request::{Context, FileQuestion, FileRequest, Moment};
+use unspool::archive::{Backend as _, FileAnswer, Local, timestamp};
 use unspool::transcript::discover::Root;
 
-use crate::util::{Env, session, uuid};
+use crate::support::env::Env;
+use crate::support::transcript::{session, uuid};
 
 const PATH: &str = "/home/u/x/src/a.rs";
 
@@ -56,7 +59,7 @@ impl Session {
         self.line(clock.tick(), json!({"type": "user", "message": {"role": "user", "content": text}}));
     }
 
-    /// A call and its answer; gives the id of the call's line and the time of the answer.
+    /// Writes a tool call and its result; returns the id of the line of the call and the time of the result.
     #[expect(clippy::needless_pass_by_value, reason = "made where it is given")]
     fn call(&mut self, clock: &mut Clock, tool: &str, input: Value, answer: Answer) -> (String, u32) {
         let tick = clock.tick();
@@ -118,29 +121,29 @@ fn actions(env: &Env, args: &[&str]) -> Vec<String> {
     ran.stdout.lines().map(show).collect()
 }
 
-/// A session that does a bit of everything.
+/// A session with every kind of change to a file.
 fn busy_session(env: &Env) -> Clock {
     let mut clock = Clock::default();
-    let mut one = Session { number: 1, ..Session::default() };
-    one.prompt(&mut clock, "make a module");
+    let mut transcript = Session { number: 1, ..Session::default() };
+    transcript.prompt(&mut clock, "make a module");
     let write = json!({"file_path": PATH, "content": "fn a() {}\nfn b() {}\n"});
-    one.call(&mut clock, "Write", write, ok("File created successfully at: /home/u/x/src/a.rs"));
-    one.prompt(&mut clock, "rename b");
+    transcript.call(&mut clock, "Write", write, ok("File created successfully at: /home/u/x/src/a.rs"));
+    transcript.prompt(&mut clock, "rename b");
     let edit = json!({"file_path": PATH, "old_string": "fn b() {}", "new_string": "fn c() {\n}"});
-    one.call(&mut clock, "Edit", edit.clone(), ok("updated"));
-    one.call(&mut clock, "Edit", edit, failed("String to replace not found in file."));
-    one.call(
+    transcript.call(&mut clock, "Edit", edit.clone(), ok("updated"));
+    transcript.call(&mut clock, "Edit", edit, failed("String to replace not found in file."));
+    transcript.call(
         &mut clock,
         "Read",
         json!({"file_path": PATH}),
         ok("     1→fn a() {}\n     2→fn c() {\n     3→}\n     4→"),
     );
-    one.call(&mut clock, "Grep", json!({"pattern": "fn", "path": PATH}), ok("a.rs"));
-    one.prompt(&mut clock, "now tidy src/a.rs up");
-    one.call(&mut clock, "Bash", json!({"command": "sed -i 's/c/d/' src/a.rs && mv src/a.rs src/b.rs"}), ok(""));
-    one.call(&mut clock, "Bash", json!({"command": "rm -rf src"}), failed("no"));
-    one.call(&mut clock, "Bash", json!({"command": "rm -rf /home/u/x/src"}), ok(""));
-    env.write(one.file(), one.text());
+    transcript.call(&mut clock, "Grep", json!({"pattern": "fn", "path": PATH}), ok("a.rs"));
+    transcript.prompt(&mut clock, "now tidy src/a.rs up");
+    transcript.call(&mut clock, "Bash", json!({"command": "sed -i 's/c/d/' src/a.rs && mv src/a.rs src/b.rs"}), ok(""));
+    transcript.call(&mut clock, "Bash", json!({"command": "rm -rf src"}), failed("no"));
+    transcript.call(&mut clock, "Bash", json!({"command": "rm -rf /home/u/x/src"}), ok(""));
+    env.write(transcript.file(), transcript.text());
     env.index();
     clock
 }
@@ -159,7 +162,7 @@ fn file_lists_what_changed_it_newest_first() {
     for path in [PATH, "a.rs", "src/a.rs", "A.RS", "/home/u/x/src/[a].rs", "x/**/a.rs"] {
         assert_eq!(actions(&env, &[path]), expected, "{path}");
     }
-    assert_eq!(actions(&env, &["/home/u/x/src"]).len(), 8, "a folder has all its files");
+    assert_eq!(actions(&env, &["/home/u/x/src"]).len(), 8, "a folder must list all its files");
     assert_eq!(actions(&env, &["b.rs"])[1], "rename /home/u/x/src/b.rs +? -? Bash now tidy src/a.rs up (inferred)");
     assert_eq!(actions(&env, &["c.rs"]), [""; 0]);
     assert_eq!(actions(&env, &[PATH, "--session", "5e55"]).len(), 5);
@@ -203,7 +206,7 @@ fn changes_are_shown_as_patches() {
 }
 
 #[test]
-fn recover_goes_back_in_time_and_says_what_is_not_sure() {
+fn recover_goes_back_in_time_and_reports_doubts() {
     let env = Env::new();
     busy_session(&env);
     let at = |args: &[&str]| {
@@ -218,7 +221,7 @@ fn recover_goes_back_in_time_and_says_what_is_not_sure() {
     assert_eq!((code, text.as_str()), (3, "fn a() {}\nfn c() {\n}\n"), "what sed did is not recorded");
     assert!(notes.contains("not recorded") && notes.contains("deleted or renamed"), "{notes}");
     let (code, text, _) = at(&["/home/u/x/src/b.rs"]);
-    assert_eq!((code, text.as_str()), (3, "fn a() {}\nfn c() {\n}\n"), "it is followed through its old name");
+    assert_eq!((code, text.as_str()), (3, "fn a() {}\nfn c() {\n}\n"), "it must be followed through its old name");
     assert_eq!(at(&["nowhere.rs"]).0, 1);
     assert_eq!(at(&["--session", "ffff", PATH]).0, 2);
     assert_eq!(at(&["--before-session", "5e55", PATH]).0, 1, "there was nothing before");
@@ -227,11 +230,11 @@ fn recover_goes_back_in_time_and_says_what_is_not_sure() {
 #[test]
 fn the_path_of_a_file_is_not_taken_for_a_folder() {
     let env = Env::new();
-    let (mut clock, mut one) = (Clock::default(), Session { number: 1, ..Session::default() });
+    let (mut clock, mut transcript) = (Clock::default(), Session { number: 1, ..Session::default() });
     for path in ["/home/u/x/notes", "/home/u/x/notes/today", "/home/u/y/notes/old"] {
-        one.call(&mut clock, "Write", json!({"file_path": path, "content": path}), ok("created"));
+        transcript.call(&mut clock, "Write", json!({"file_path": path, "content": path}), ok("created"));
     }
-    env.write(one.file(), one.text());
+    env.write(transcript.file(), transcript.text());
     env.index();
     for (path, code, text) in [
         ("/home/u/x/notes", 0, "/home/u/x/notes"),
@@ -276,19 +279,19 @@ fn versions_are_listed() {
 fn backups_of_claude_code_are_used() {
     let env = Env::new();
     let mut clock = Clock::default();
-    let mut one = Session { number: 1, ..Session::default() };
-    one.prompt(&mut clock, "change it");
+    let mut transcript = Session { number: 1, ..Session::default() };
+    transcript.prompt(&mut clock, "change it");
     let edit = json!({"file_path": PATH, "old_string": "two", "new_string": "2"});
     let tick = clock.tick();
-    one.lines.push(json!({"type": "file-history-snapshot", "messageId": "m", "snapshot": {"messageId": "m",
+    transcript.lines.push(json!({"type": "file-history-snapshot", "messageId": "m", "snapshot": {"messageId": "m",
         "trackedFileBackups": {"src/a.rs": {"backupFileName": "3b1ff8b2d7b3d6ac@v1", "version": 1, "backupTime": time(tick)}},
         "timestamp": time(tick)}, "isSnapshotUpdate": false}));
-    one.call(&mut clock, "Edit", edit, ok("updated"));
-    env.write(one.file(), one.text());
+    transcript.call(&mut clock, "Edit", edit, ok("updated"));
+    env.write(transcript.file(), transcript.text());
     let folder = env.claude().join("file-history").join(session(1));
     std::fs::create_dir_all(&folder).expect("made");
     let name = backup_name(PATH);
-    let text = env.file(one.file());
+    let text = env.file(transcript.file());
     let lines = std::fs::read_to_string(&text).expect("read").replace("3b1ff8b2d7b3d6ac", &name);
     std::fs::write(&text, lines).expect("written");
     std::fs::write(folder.join(format!("{name}@v1")), "one\r\ntwo\r\n").expect("written");
@@ -299,29 +302,29 @@ fn backups_of_claude_code_are_used() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "one\r\ntwo\r\n"), "{}", ran.stderr);
 }
 
-/// The name Claude Code gives a backup.
+/// The file name of a backup by Claude Code.
 fn backup_name(path: &str) -> String {
     use sha2::{Digest as _, Sha256};
     Sha256::digest(path.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[test]
-fn blame_and_why_tell_lines_apart() {
+fn blame_and_why_name_the_writer_of_each_line() {
     let env = Env::new();
     let file = env.path().join("a.rs");
     let path = file.to_string_lossy().into_owned();
     let mut clock = Clock::default();
-    let mut one = Session { number: 1, ..Session::default() };
-    one.prompt(&mut clock, "say hello");
-    let said = json!([{"type": "text", "text": "I will greet the world."}]);
-    one.line(clock.tick(), json!({"type": "assistant", "message": {"role": "assistant", "content": said}}));
+    let mut transcript = Session { number: 1, ..Session::default() };
+    transcript.prompt(&mut clock, "say hello");
+    let greeting = json!([{"type": "text", "text": "I will greet the world."}]);
+    transcript.line(clock.tick(), json!({"type": "assistant", "message": {"role": "assistant", "content": greeting}}));
     let edit = |old: &str, new: &str| json!({"file_path": path, "old_string": old, "new_string": new});
     let record = |before: &str| Some(json!({"filePath": path, "originalFile": before}));
     let answer = |before: &str| Answer { text: "updated".into(), error: false, record: record(before) };
-    one.call(&mut clock, "Edit", edit("stop", "hello"), answer("start\nstop\n"));
-    one.prompt(&mut clock, "louder");
-    one.call(&mut clock, "Edit", edit("hello", "HELLO"), answer("start\nhello\nformatted\n"));
-    env.write(one.file(), one.text());
+    transcript.call(&mut clock, "Edit", edit("stop", "hello"), answer("start\nstop\n"));
+    transcript.prompt(&mut clock, "louder");
+    transcript.call(&mut clock, "Edit", edit("hello", "HELLO"), answer("start\nhello\nformatted\n"));
+    env.write(transcript.file(), transcript.text());
     env.index();
     std::fs::write(&file, "start\nHELLO\nformatted\nby hand\n").expect("written");
     let ran = env.run(&["blame", "--no-refresh", "--json", &path]);
@@ -349,7 +352,7 @@ fn blame_and_why_tell_lines_apart() {
     assert_eq!(env.run(&["why", "--no-refresh", &format!("{path}:9")]).code, 2);
 }
 
-/// What may happen to a file.
+/// A change of a file.
 #[derive(Clone, Debug)]
 enum Op {
     Write { lines: usize, newline: bool },
@@ -380,7 +383,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// How much the tools record beside their answers.
+/// The amount that the tools record in addition to their results.
 #[derive(Clone, Copy, Debug)]
 enum Records {
     Whole,
@@ -388,7 +391,7 @@ enum Records {
     Nothing,
 }
 
-/// Who made a line: the call, or nobody.
+/// The maker of a line: a call, or none.
 type Makers = HashMap<String, Option<String>>;
 
 /// The real file, and what is recorded of it.
@@ -399,10 +402,10 @@ struct World {
     records: Records,
     contents: Option<String>,
     makers: Makers,
-    /// The file at each time, and whether everything up to then is recorded.
+    /// The content at each time, and whether everything up to then is recorded.
     states: Vec<(u32, String)>,
     drifted: bool,
-    /// The first time something outside changed it.
+    /// The first time something outside of sessions changed it.
     drifted_at: Option<u32>,
     ending: &'static str,
 }
@@ -415,7 +418,7 @@ impl World {
         Self { env, clock, session, records, contents, makers, states, drifted: false, drifted_at: None, ending }
     }
 
-    /// Lines nobody has written before.
+    /// Lines that have not been used before.
     fn fresh(&mut self, count: usize) -> Vec<String> {
         (0..count).map(|_| format!("\tline {} \"ä\" word{}", self.clock.tick(), self.ending)).collect()
     }
@@ -540,30 +543,35 @@ impl World {
         }
     }
 
-    fn reader(&self) -> Reader {
+    fn local(&self) -> Local {
         let roots: Vec<Root> = [".claude", ".config/claude"]
             .iter()
             .map(|name| Root { path: self.env.path().join("home").join(name), required: false })
             .collect();
-        IndexFolder::new(&self.env.index_dir(), &roots).read().expect("readable").expect("an index")
+        Local::new(roots, &self.env.index_dir())
     }
 
-    /// Compares every state with what is recovered, and every line with whom it is blamed on.
+    /// Compares every state with what `recover` returns, and the maker of every line with what `blame` says.
     fn check(&self) {
-        let reader = self.reader();
-        let here = Here { cwd: "/".into(), home: None };
-        let request = Request { path: PATH.into(), here, ..Request::default() };
-        // Without any record of what tools found, nobody can know of what happened outside.
+        let local = self.local();
+        let context = Context { folder: Some("/".into()), ..Context::default() };
+        let ask = |question| {
+            let request = FileRequest { path: PATH.into(), question, ..FileRequest::default() };
+            local.file(&request, &context).expect("answered")
+        };
+        // Without a record of what the tools found, changes from outside cannot be noticed.
         let known = if matches!(self.records, Records::Whole) { u32::MAX } else { self.drifted_at.unwrap_or(u32::MAX) };
         for (tick, text) in self.states.iter().filter(|(tick, _)| *tick < known) {
-            let moment = Moment::At(millis(*tick));
-            let recovered = history::recover(&reader, &request, &moment).expect("answered").expect("a version");
+            let at = Moment::At(timestamp(millis(*tick)));
+            let FileAnswer::Contents(recovered) = ask(FileQuestion::Contents { at }) else { panic!("a version") };
             if recovered.doubts.is_empty() || !self.drifted {
                 assert_eq!((&recovered.contents, &recovered.doubts), (text, &Vec::new()), "at {}", time(*tick));
             }
         }
         let Some(text) = self.contents.as_deref().filter(|_| !self.states.is_empty()) else { return };
-        let blame = history::blame(&reader, &request, text).expect("answered").expect("a history");
+        let FileAnswer::Blame(blame) = ask(FileQuestion::Blame { contents: text.to_string() }) else {
+            panic!("a history")
+        };
         let shown: Vec<&str> = blame.lines.iter().map(|(line, _)| line.raw()).collect();
         assert_eq!(shown, text.lines().collect::<Vec<_>>());
         for (line, writer) in &blame.lines {
@@ -572,7 +580,7 @@ impl World {
                 Writer::Before | Writer::Outside { .. } => None,
             };
             let Some(maker) = self.makers.get(&format!("{}{}", line.raw(), self.ending)) else { continue };
-            // What was made over something unrecorded may itself be unknown, but is never another's.
+            // A line made on top of something unrecorded may be unknown, but is never attributed to another call.
             if made.is_some() || !self.drifted {
                 assert_eq!(&made, maker, "{}", line.raw());
             }
@@ -583,10 +591,10 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, max_shrink_iters: 40, ..ProptestConfig::default() })]
 
-    /// Whatever is done to a file, every state comes back byte by byte and every line knows its writer, with the
-    /// transcripts and without them.
+    /// Whatever changes a file, every state is recovered byte by byte and every line is attributed to its writer, with
+    /// the transcripts and without them.
     #[test]
-    fn history_is_true(
+    fn recover_and_blame_match_any_history(
         ops in prop::collection::vec(op(), 1..30),
         records in prop_oneof![Just(Records::Whole), Just(Records::Patches), Just(Records::Nothing)],
         ending in prop_oneof![3 => Just(""), 1 => Just("\r")],
@@ -604,23 +612,23 @@ proptest! {
     }
 }
 
-/// Between two records something else has changed the file: what it held meanwhile is not sure, with the transcript and
+/// Something else changed the file between two records: its content in between is not certain, with the transcript and
 /// without it.
 #[test]
-fn a_change_from_outside_is_told() {
+fn a_change_from_outside_is_reported() {
     let env = Env::new();
     let mut clock = Clock::default();
-    let mut one = Session { number: 1, ..Session::default() };
-    one.prompt(&mut clock, "make it");
+    let mut transcript = Session { number: 1, ..Session::default() };
+    transcript.prompt(&mut clock, "make it");
     let record = json!({"type": "create", "filePath": PATH, "content": "one\ntwo\n", "structuredPatch": []});
     let write = json!({"file_path": PATH, "content": "one\ntwo\n"});
-    one.call(&mut clock, "Write", write, Answer { record: Some(record), ..ok("done") });
-    one.prompt(&mut clock, "change it");
+    transcript.call(&mut clock, "Write", write, Answer { record: Some(record), ..ok("done") });
+    transcript.prompt(&mut clock, "change it");
     let edit = json!({"file_path": PATH, "old_string": "two", "new_string": "2"});
     let record = json!({"filePath": PATH, "oldString": "two", "newString": "2", "originalFile": "zero\ntwo\n",
         "structuredPatch": [], "userModified": false, "replaceAll": false});
-    one.call(&mut clock, "Edit", edit, Answer { record: Some(record), ..ok("done") });
-    let path = env.write(one.file(), one.text());
+    transcript.call(&mut clock, "Edit", edit, Answer { record: Some(record), ..ok("done") });
+    let path = env.write(transcript.file(), transcript.text());
     env.index();
     let recover = |args: &[&str]| env.run(&[&["recover", "--no-refresh"], args].concat());
     let meanwhile = recover(&["--at", "2026-10-01T10:00:04Z", PATH]);
@@ -635,7 +643,7 @@ fn a_change_from_outside_is_told() {
     assert_eq!(last.code, 3, "only a fingerprint of what was found is left: {} {}", last.stdout, last.stderr);
 }
 
-/// What was said and changed is masked; what is recovered is not.
+/// Messages and changes are masked; recovered contents are not.
 #[test]
 fn f28_secrets_are_masked_in_the_history_of_a_file() {
     let env = Env::new();

@@ -1,14 +1,18 @@
-//! Text that wants to do harm: to the terminal of whoever reads it, and to the program by way of the query.
+//! Fault catalogue, section F: hostile text, which attacks the terminal, the program through a query, or files through
+//! a path. F7 is in `export.rs`, F25 and F26 in `schedule.rs`, F28 in `search.rs` and `history.rs`, F31 in `loops.rs`,
+//! F32 in `audit.rs`.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use unspool::untrusted::is_dangerous;
 
-use crate::faults_b::{finish, under};
-use crate::util::{Env, Ran, session};
+use crate::support::env::{Env, Ran};
+use crate::support::privileges::is_root;
+use crate::support::process::{finish, under};
+use crate::support::transcript::{session, user_line};
 
-/// Sequences a terminal obeys, characters a reader does not see, and tricks with what is overwritten.
+/// Escape sequences, invisible characters, and tricks that overwrite text.
 const HOSTILE: [&str; 38] = [
     "\u{1b}[31mred\u{1b}[0m",
     "\u{1b}[2J\u{1b}[H",
@@ -50,7 +54,7 @@ const HOSTILE: [&str; 38] = [
     "line\u{2028}para\u{2029}\u{fff9}x\u{fffb}",
 ];
 
-/// A home in which every place that is ever shown holds such text.
+/// A home with such text in every place that is ever shown.
 fn hostile_home() -> Env {
     let env = Env::new();
     for (number, text) in (0..).zip(HOSTILE) {
@@ -76,7 +80,7 @@ fn hostile_home() -> Env {
             + "\n";
         env.write(format!("-p/{id}.jsonl"), lines);
     }
-    // Names of folders and files, which show in problems and paths.
+    // Names of folders and files, which appear in problems and paths.
     for (number, text) in (100..).zip(HOSTILE.iter().filter(|text| !text.contains(['/', '\0']))) {
         let id = session(number);
         let folder = env.claude().join("projects").join(format!("-p{text}"));
@@ -89,7 +93,7 @@ fn hostile_home() -> Env {
     env
 }
 
-/// Nothing in an output can move, hide or recolour what the reader sees.
+/// Checks that an output contains nothing that can move, hide or recolour text.
 fn is_harmless(what: &str, ran: &Ran) {
     for (name, text) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {
         let joiner = |c: char| c == '\u{200d}';
@@ -98,9 +102,9 @@ fn is_harmless(what: &str, ran: &Ran) {
     }
 }
 
-/// F4, F5 and F6 for every command that shows anything.
+/// For every command that shows text.
 #[test]
-fn f4_f5_f6_nothing_that_a_terminal_obeys() {
+fn f4_f5_f6_no_control_characters_reach_a_terminal() {
     let env = hostile_home();
     let ran = env.run(&["index"]);
     assert_eq!(ran.code, 3, "{}", ran.stderr);
@@ -121,15 +125,15 @@ fn f4_f5_f6_nothing_that_a_terminal_obeys() {
         assert!(!ran.stdout.is_empty(), "{args:?}");
         is_harmless(&args.join(" "), &ran);
     }
-    // Each of them is still there, made visible.
+    // Each of them is still shown, in a visible form.
     let shown = env.run(&["search", "--messages", "-n", "400", "--no-refresh", "fvier"]).stdout;
     assert!(shown.contains('␛') && shown.contains("⟨U+202E⟩") && shown.contains('␈'), "{shown}");
     env.verify();
 }
 
-/// What the user types comes back in messages; it may have been pasted.
+/// Arguments are repeated in messages, and they may have been pasted.
 #[test]
-fn f4_queries_and_arguments_come_back_harmless() {
+fn f4_queries_and_arguments_are_harmless_in_messages() {
     let env = hostile_home();
     env.index();
     for text in HOSTILE.iter().filter(|text| !text.contains('\0')) {
@@ -144,24 +148,21 @@ fn f4_queries_and_arguments_come_back_harmless() {
             vec!["search", "--limit", text, "x"],
         ] {
             let ran = env.run(&args);
-            // The parser of the command line is not ours; what it repeats must be harmless all the same.
+            // The command line parser is not ours, but what it repeats must be harmless too.
             is_harmless(&format!("{args:?}"), &ran);
         }
     }
 }
 
-/// F6: marks and wide signs without end.
+/// Long runs of combining marks and wide characters.
 #[test]
-fn f6_marks_and_wide_signs_without_end() {
+fn f6_endless_combining_marks_and_wide_characters() {
     let env = Env::new();
     let id = session(1);
     for (number, text) in
         (1..).zip(["a\u{301}".repeat(10_000), "界".repeat(10_000), "👩\u{200d}".repeat(5_000), "\t".repeat(9_000)])
     {
-        env.append(
-            format!("-p/{id}.jsonl"),
-            crate::util::user_line(&id, number, &format!("fsechs {text} end{number}")),
-        );
+        env.append(format!("-p/{id}.jsonl"), user_line(&id, number, &format!("fsechs {text} end{number}")));
     }
     env.index();
     for columns in ["1", "40", "400"] {
@@ -172,7 +173,7 @@ fn f6_marks_and_wide_signs_without_end() {
     }
 }
 
-/// F1: a session's id is looked up, never opened.
+/// A session id is looked up, never opened as a path.
 #[test]
 fn f1_odd_session_ids() {
     let env = hostile_home();
@@ -186,30 +187,29 @@ fn f1_odd_session_ids() {
     env.verify();
 }
 
-/// F2: links lead nowhere.
+/// Links to files outside are not followed.
 #[test]
 fn f2_links_are_not_followed() {
     let env = Env::new();
     let secret = env.path().join("secret.jsonl");
     let id = session(1);
-    fs::write(&secret, crate::util::user_line(&id, 1, "fzwei secret")).expect("written");
+    fs::write(&secret, user_line(&id, 1, "fzwei secret")).expect("written");
     std::os::unix::fs::symlink(&secret, env.file(format!("-p/{id}.jsonl"))).expect("linked");
     std::os::unix::fs::symlink("/", env.claude().join("projects/-root")).expect("linked");
     std::os::unix::fs::symlink(env.claude().join("projects"), env.claude().join("projects/-p/loop")).expect("linked");
-    env.write(format!("-p/{}.jsonl", session(2)), crate::util::user_line(&session(2), 2, "fzwei plain"));
+    env.write(format!("-p/{}.jsonl", session(2)), user_line(&session(2), 2, "fzwei plain"));
     let ran = finish(env.command().args(["index"]));
     assert!(matches!(ran.code, 0 | 3), "{} {}", ran.code, ran.stderr);
     assert_eq!(env.count("fzwei"), 1);
     env.heal();
 }
 
-/// F21: queries that want to hang the program, blow its stack or its memory.
+/// Queries that try to hang the program, or exhaust its stack or memory.
 #[test]
 fn f21_query_bombs() {
     let env = Env::new();
     let id = session(1);
-    let lines: String =
-        (0..200).map(|line| crate::util::user_line(&id, line, &format!("a b c fbombe{line} ab abc x.y"))).collect();
+    let lines: String = (0..200).map(|line| user_line(&id, line, &format!("a b c fbombe{line} ab abc x.y"))).collect();
     env.write(format!("-p/{id}.jsonl"), lines);
     env.index();
     let bombs = [
@@ -262,7 +262,8 @@ fn f21_query_bombs() {
     ];
     for bomb in &bombs {
         for extra in [&[][..], &["-F"], &["--json"], &["--"]] {
-            // 128 MB of memory besides what is mapped, two seconds of processor time; a signal would be an exit code of -1.
+            // 128 MB of memory in addition to mapped files, two seconds of processor time. A signal would be exit code
+            // -1.
             let limits = "ulimit -t 4; ulimit -s 1024; exec \"$@\"";
             let begun = Instant::now();
             let mut command = under(&env, &["sh", "-c", limits, "sh"]);
@@ -281,7 +282,7 @@ fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(120_000)]
 }
 
-/// F22: numbers nobody can mean.
+/// Absurd numbers.
 #[test]
 fn f22_odd_limits() {
     let env = hostile_home();
@@ -297,12 +298,12 @@ fn f22_odd_limits() {
     }
 }
 
-/// F27: a folder that somebody else has prepared.
+/// A folder for the index that another user has prepared.
 #[test]
 fn f27_a_prepared_index_folder() {
     use std::os::unix::fs::PermissionsExt as _;
     let env = Env::new();
-    env.write(format!("-p/{}.jsonl", session(1)), crate::util::user_line(&session(1), 1, "f27"));
+    env.write(format!("-p/{}.jsonl", session(1)), user_line(&session(1), 1, "f27"));
     fs::create_dir(env.index_dir()).expect("made");
     fs::set_permissions(env.index_dir(), fs::Permissions::from_mode(0o777)).expect("opened up");
     let ran = env.run(&["index"]);
@@ -310,7 +311,7 @@ fn f27_a_prepared_index_folder() {
     assert!(ran.stderr.contains("others may write"), "{}", ran.stderr);
     assert_eq!(fs::read_dir(env.index_dir()).expect("listed").count(), 0);
     fs::set_permissions(env.index_dir(), fs::Permissions::from_mode(0o755)).expect("closed");
-    if crate::faults_b::is_root() {
+    if is_root() {
         std::os::unix::fs::chown(env.index_dir(), Some(65534), Some(65534)).expect("given away");
         let ran = env.run(&["index"]);
         assert_eq!(ran.code, 6, "{}", ran.stdout);
@@ -322,7 +323,7 @@ fn f27_a_prepared_index_folder() {
     assert_eq!(mode & 0o777, 0o700);
 }
 
-/// F29: what is secret in a transcript does not show in messages, and no core is dumped.
+/// Text from transcripts does not appear in messages, and no core is dumped.
 #[test]
 fn f29_no_text_in_messages() {
     let env = Env::new();
@@ -347,7 +348,7 @@ fn f29_no_text_in_messages() {
     assert!(ran.stderr.contains("unspool itself has failed") && !ran.stderr.contains("panicked"), "{}", ran.stderr);
 }
 
-/// A home in which a file was written, by a tool call that names this path.
+/// A home with a tool call that wrote a file at this path.
 fn with_written(path: &str, contents: &str) -> Env {
     let env = Env::new();
     let id = session(1);
@@ -364,7 +365,7 @@ fn with_written(path: &str, contents: &str) -> Env {
     env
 }
 
-/// F23: what is recovered is written below the folder that was named, to a new file for its owner, or not at all.
+/// A recovered file is written below the given folder, as a new file with mode 0600, or not at all.
 #[test]
 fn f23_recover_stays_in_its_folder() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -385,7 +386,7 @@ fn f23_recover_stays_in_its_folder() {
         assert_eq!(fs::metadata(&written).expect("there").permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(&out).expect("listed").count(), 1);
         assert!(fs::symlink_metadata(path).is_err(), "{path} was written");
-        // Never over a file, never through a link.
+        // Never over an existing file, and never through a link.
         assert_eq!(env.run(&["recover", "--out", folder, path]).code, 2);
         fs::remove_file(&written).expect("removed");
         std::os::unix::fs::symlink(env.path().join("elsewhere"), &written).expect("linked");
@@ -394,9 +395,9 @@ fn f23_recover_stays_in_its_folder() {
     }
 }
 
-/// F24: the bytes that were written come back, odd and many.
+/// Odd and huge contents are recovered byte by byte.
 #[test]
-fn f24_recover_gives_the_bytes_that_were_written() {
+fn f24_recover_returns_the_written_bytes() {
     let long: String = (0..60_000).map(|line| format!("line {line} of a long file\n")).collect();
     for contents in ["nul \0 escape \u{1b}[31m bidi \u{202e} no newline", "\r\n\r\n\t", &long] {
         let env = with_written("/home/u/x/f24.txt", contents);
@@ -406,9 +407,9 @@ fn f24_recover_gives_the_bytes_that_were_written() {
     }
 }
 
-/// F23: never to where it was, by whatever name that folder is called.
+/// Never to the original folder, whatever name is used for it.
 #[test]
-fn f23_recover_never_writes_to_where_the_file_was() {
+fn f23_recover_never_writes_to_the_original_folder() {
     let place = tempfile::tempdir().expect("temporary folder");
     let (folder, link) = (place.path().join("work"), place.path().join("link"));
     fs::create_dir(&folder).expect("made");
@@ -424,7 +425,7 @@ fn f23_recover_never_writes_to_where_the_file_was() {
     }
 }
 
-/// F21: what would be huge once compiled is refused, not tried.
+/// A regular expression that would be huge after compilation is refused.
 #[test]
 fn f21_huge_expressions_are_refused() {
     for bomb in ["(kestrelx{1,200}){1,200}", "kestrel\\p{L}{500}"] {

@@ -1,4 +1,4 @@
-//! Any history of changes, indexed in any number of runs, equals one full run on the final state.
+//! Incremental indexing: any sequence of changes, indexed in any number of runs, gives the same index as one full run.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,9 +11,9 @@ use unspool::index::IndexFolder;
 use unspool::transcript::discover::Root;
 use unspool::update::{Unwatched, UpdateOptions, update};
 
-use crate::util::{long_text, session, user_line, uuid};
+use crate::support::transcript::{long_text, session, user_line, uuid};
 
-/// Something that happens to one of a few files, or to the index.
+/// A change of one of a few files, or an index run.
 #[derive(Clone, Debug)]
 enum Op {
     Append { file: usize, lines: Vec<usize> },
@@ -48,7 +48,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => file.clone().prop_map(|file| Op::Delete { file }),
         1 => file.clone().prop_map(|file| Op::Touch { file }),
         1 => file.clone().prop_map(|file| Op::Describe { file }),
-        // A run that is told which file has changed; it may not have.
+        // A run for one file, whether that file has changed or not.
         3 => file.prop_map(|file| Op::IndexOne { file }),
         5 => Just(Op::Index),
     ]
@@ -64,23 +64,23 @@ proptest! {
     }
 }
 
-/// A short run by default; a long one with UNSPOOL_LONG=1.
-#[expect(clippy::disallowed_methods, reason = "a switch for whoever runs the tests")]
+/// Few cases by default, many with `UNSPOOL_LONG=1`.
+#[expect(clippy::disallowed_methods, reason = "a switch for the person who runs the tests")]
 fn cases() -> u32 {
     if std::env::var_os("UNSPOOL_LONG").is_some() { 2000 } else { 24 }
 }
 
-/// A root with a few files, an index that is brought up to date now and then, and a count of what was written.
+/// A root folder with a few files, and an index that is updated now and then.
 struct World {
     dir: tempfile::TempDir,
 }
 
-/// What the index holds of one file.
-type Held = (u64, u64, FileState, Vec<Document>);
+/// The content of the index for one file.
+type Indexed = (u64, u64, FileState, Vec<Document>);
 
 impl World {
     fn new() -> Self {
-        // In memory where that is possible: this is about what is read, not about what survives a power cut.
+        // In memory if possible: this tests what is read, not what survives a power cut.
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("temporary folder");
         let world = Self { dir };
         for place in world.places(OWN_AGENT) {
@@ -104,16 +104,16 @@ impl World {
         update(&store, &self.roots(), &options, &Unwatched).expect("indexed");
     }
 
-    /// All that an index holds of files that are there.
-    fn held(&self, name: &str) -> BTreeMap<PathBuf, Held> {
+    /// The content of an index, for files that exist.
+    fn indexed(&self, name: &str) -> BTreeMap<PathBuf, Indexed> {
         let store = IndexFolder::new(&self.dir.path().join(name), &self.roots());
         let reader = store.read().expect("readable").expect("there");
         let files = reader.checkpoints().expect("checkpoints").into_iter().filter(|file| file.gone_since.is_none());
-        let held = files.map(|file| {
+        let indexed = files.map(|file| {
             let documents = reader.documents_of(file.key()).expect("documents");
             (file.path(), (file.offset, file.lines, file.state.clone(), documents))
         });
-        held.collect()
+        indexed.collect()
     }
 
     fn play(&self, ops: &[Op]) {
@@ -122,10 +122,10 @@ impl World {
         }
         self.index("many");
         self.index("one");
-        let (many, one) = (self.held("many"), self.held("one"));
+        let (many, one) = (self.indexed("many"), self.indexed("one"));
         assert_eq!(many.keys().collect::<Vec<_>>(), one.keys().collect::<Vec<_>>());
-        for (path, held) in many {
-            assert_eq!(held, one[&path], "{}", path.display());
+        for (path, indexed) in many {
+            assert_eq!(indexed, one[&path], "{}", path.display());
         }
     }
 
@@ -133,15 +133,17 @@ impl World {
         match op {
             Op::Index => self.index("many"),
             Op::IndexOne { file } => self.index_only("many", self.find(*file).into_iter().collect()),
-            Op::Append { file, lines } => self.write(*file, step, |text| text.extend(made(lines, *file, step))),
+            Op::Append { file, lines } => {
+                self.write(*file, step, |text| text.extend(lines_of_kinds(lines, *file, step)))
+            }
             Op::AppendHalf { file } => self.write(*file, step, |text| text.extend(halves(*file, step).0)),
-            // The rest of a half line, or a new line.
+            // The rest of an unfinished line, or a new line.
             Op::Complete { file } => self.write(*file, step, |text| {
                 let (half, rest) = halves(*file, step.saturating_sub(1));
-                text.extend(if text.ends_with(&half) { rest } else { made(&[1], *file, step) });
+                text.extend(if text.ends_with(&half) { rest } else { lines_of_kinds(&[1], *file, step) });
             }),
             Op::EndWithoutNewline { file } => self.write(*file, step, |text| {
-                text.extend(made(&[0], *file, step));
+                text.extend(lines_of_kinds(&[0], *file, step));
                 text.pop();
             }),
             Op::Truncate { file, keep } => self.write(*file, step, |text| {
@@ -155,7 +157,7 @@ impl World {
             }),
             Op::Replace { file, lines } => {
                 let _ = self.find(*file).map(fs::remove_file);
-                self.write(*file, step, |text| *text = made(lines, *file, step));
+                self.write(*file, step, |text| *text = lines_of_kinds(lines, *file, step));
             }
             Op::Move { file } => {
                 let places = self.places(*file);
@@ -186,7 +188,7 @@ impl World {
         self.dir.path().join("root/projects").join(name)
     }
 
-    /// Where a file may be: in one project or another, and a subagent's also with another session.
+    /// The possible paths of a file: in one of the projects; that of a subagent also with another session.
     fn places(&self, file: usize) -> Vec<PathBuf> {
         let (own, other) = (name(file), name(file).replace(&session(0), &session(1)));
         let names = if file == OWN_AGENT { vec![own, other] } else { vec![own] };
@@ -198,7 +200,7 @@ impl World {
         self.places(file).into_iter().find(|path| path.is_file())
     }
 
-    /// Changes a file's bytes in place, and gives it a time of its own: the clock is too coarse for a test.
+    /// Changes a file in place, and gives it a time of its own: the clock is too coarse for a test.
     fn write(&self, file: usize, step: u32, change: impl FnOnce(&mut Vec<u8>)) {
         let path = self.find(file).unwrap_or_else(|| self.project("a").join(name(file)));
         let mut text = fs::read(&path).unwrap_or_default();
@@ -209,21 +211,21 @@ impl World {
     }
 }
 
-/// A line in two parts; of one that others may have seen, the first holds its id.
+/// A line in two parts. If a parent may have seen it, the first part contains its id.
 fn halves(file: usize, step: u32) -> (Vec<u8>, Vec<u8>) {
-    let line = made(&[if file == OWN_AGENT { 13 } else { 0 }], file, step);
+    let line = lines_of_kinds(&[if file == OWN_AGENT { 13 } else { 0 }], file, step);
     let at = if file == OWN_AGENT { line.len() - 4 } else { line.len() / 2 };
     (line[..at].to_vec(), line[at..].to_vec())
 }
 
-/// Writes without making a new file, as an editor might or might not.
+/// Overwrites a file in place, without creating a new inode.
 fn write_over(path: &Path, text: &[u8]) {
     use std::io::Write as _;
     let mut file = File::options().write(true).create(true).truncate(true).open(path).expect("opened");
     file.write_all(text).expect("written");
 }
 
-/// The last of the files are subagents': one in the folder of its session, one in that of the project.
+/// The last files belong to subagents: one in the folder of its session, one in that of the project.
 const OWN_AGENT: usize = FILES - 2;
 const AGENT: usize = FILES - 1;
 
@@ -235,12 +237,12 @@ fn name(file: usize) -> String {
     }
 }
 
-/// The subagent that its parent saw something of.
+/// The subagent of which its parent saw something.
 const SEEN: &str = "a9e8d7c";
 const LINE_KINDS: usize = 15;
 
-/// Lines of many kinds, each with words of its own.
-fn made(kinds: &[usize], file: usize, step: u32) -> Vec<u8> {
+/// Lines of these kinds, each with a text that occurs nowhere else.
+fn lines_of_kinds(kinds: &[usize], file: usize, step: u32) -> Vec<u8> {
     let session = session(if file == OWN_AGENT { 0 } else { u32::try_from(file).expect("small") });
     let mut text = String::new();
     for (at, kind) in kinds.iter().enumerate() {
@@ -278,11 +280,11 @@ fn made(kinds: &[usize], file: usize, step: u32) -> Vec<u8> {
                     r#"{{"type":"progress","uuid":"{id}","data":{{"type":"agent_progress","agentId":"zzz{step}","message":{{"type":"assistant","uuid":"in{id}","message":{{"content":[{{"type":"text","text":"seen {prompt}"}}]}}}}}}}}"#
                 ) + "\n"
             }
-            // What a subagent says, as it says it and as its parent sees it.
+            // A message of a subagent, in its own transcript and as its parent sees it.
             13 | 14 => {
-                let said = match number % 7 {
+                let message = match number % 7 {
                     5 => r#"{"type":"assistant","message":{"content":[{"type":"text","text":"said without an id"}]}}"#.to_string(),
-                    // Too few ends: no record.
+                    // Braces are missing: not a record.
                     6 => r#"{"type":"assistant","uuid":"said1","message":{"content":[{"type":"text","text":"said badly"}]}"#.to_string(),
                     3 => format!(
                         r#"{{"type":"assistant","uuid":"said3","sessionId":"{session}","message":{{"content":[{{"type":"tool_use","id":"s1","name":"Read","input":{{"file_path":"/w/x/s.rs"}}}}]}}}}"#
@@ -295,9 +297,9 @@ fn made(kinds: &[usize], file: usize, step: u32) -> Vec<u8> {
                     ),
                 };
                 let seen = format!(
-                    r#"{{"type":"progress","uuid":"{id}","data":{{"type":"agent_progress","agentId":"{SEEN}","message":{said}}}}}"#
+                    r#"{{"type":"progress","uuid":"{id}","data":{{"type":"agent_progress","agentId":"{SEEN}","message":{message}}}}}"#
                 );
-                (if file < OWN_AGENT { seen } else { said }) + "\n"
+                (if file < OWN_AGENT { seen } else { message }) + "\n"
             }
             7 => format!("garbage {prompt}\n"),
             8 => "\n".to_string(),

@@ -1,8 +1,9 @@
-//! Words that must not be lost, whatever stands around them: tags, numbers, odd shapes of a line.
+//! Words that must not be lost in parsing, whatever surrounds them: tags, numbers, odd shapes of a line.
 
 use serde_json::{Value, json};
 
-use crate::util::{Env, session, user_line, uuid};
+use crate::support::env::Env;
+use crate::support::transcript::{session, user_line, uuid};
 
 /// A line of a session, with an id and a time.
 fn line(number: u32, members: &Value) -> String {
@@ -15,15 +16,15 @@ fn line(number: u32, members: &Value) -> String {
 }
 
 /// A line of type user with this content.
-fn said(number: u32, content: &Value) -> String {
+fn user_message(number: u32, content: &Value) -> String {
     line(number, &json!({"type": "user", "message": {"role": "user", "content": content}}))
 }
 
 /// The call of a tool and its result.
-fn called(number: u32, tool: &str, result: &Value) -> String {
+fn call_and_result(number: u32, tool: &str, result: &Value) -> String {
     let call = json!([{"type": "tool_use", "id": format!("t{number}"), "name": tool, "input": {}}]);
     let result = json!([{"type": "tool_result", "tool_use_id": format!("t{number}"), "content": result}]);
-    line(number, &json!({"type": "assistant", "message": {"content": call}})) + &said(number + 1, &result)
+    line(number, &json!({"type": "assistant", "message": {"content": call}})) + &user_message(number + 1, &result)
 }
 
 /// An index over one session with these lines.
@@ -34,7 +35,7 @@ fn indexed(lines: &str) -> Env {
     env
 }
 
-/// Each query must give just one hit, of this role and kind.
+/// Checks that each query has exactly one hit, with this role and kind.
 fn finds(env: &Env, rows: &[(&str, &str, &str)]) {
     let found: Vec<(&str, Vec<String>)> = rows
         .iter()
@@ -49,20 +50,23 @@ fn finds(env: &Env, rows: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn a_tag_that_is_mentioned_cuts_nothing() {
+fn a_tag_in_a_text_removes_nothing() {
     let long = "later words\n".repeat(50);
     let env = indexed(
         &[
-            said(1, &json!("I see <system-reminder> in my output, why? Please fix okapione")),
-            said(2, &json!("what is <ide_selection> and <ide_opened_file> okapitwo")),
-            said(3, &json!(format!("the <system-reminder> tag okapithree\n{long}</system-reminder> okapifour"))),
-            called(4, "Bash", &json!("grep: <system-reminder> okapifive\nokapisix")),
-            called(
+            user_message(1, &json!("I see <system-reminder> in my output, why? Please fix okapione")),
+            user_message(2, &json!("what is <ide_selection> and <ide_opened_file> okapitwo")),
+            user_message(
+                3,
+                &json!(format!("the <system-reminder> tag okapithree\n{long}</system-reminder> okapifour")),
+            ),
+            call_and_result(4, "Bash", &json!("grep: <system-reminder> okapifive\nokapisix")),
+            call_and_result(
                 6,
                 "Bash",
                 &json!("let tag = \"<system-reminder>\";\nokapiseven\nlet end = \"</system-reminder>\";"),
             ),
-            said(8, &json!("okapieight\n<system-reminder>\nokapinine\n</system-reminder>")),
+            user_message(8, &json!("okapieight\n<system-reminder>\nokapinine\n</system-reminder>")),
         ]
         .concat(),
     );
@@ -84,11 +88,11 @@ fn a_tag_that_is_mentioned_cuts_nothing() {
 }
 
 #[test]
-fn what_the_editor_told_is_found_and_names_no_session() {
+fn messages_of_the_editor_are_found_and_are_not_titles() {
     let selection = "<ide_selection>The user selected the lines 9 to 9 from /home/u/x/quollfile.md:\nquollselected\n\nThis may or may not be related to the current task.</ide_selection>";
     let blocks = json!([{"type": "text", "text": selection}, {"type": "text", "text": "quollprompt please"}]);
     let queued = json!({"type": "queue-operation", "operation": "enqueue", "content": blocks});
-    let env = indexed(&(line(1, &queued) + &said(2, &blocks)));
+    let env = indexed(&(line(1, &queued) + &user_message(2, &blocks)));
     finds(&env, &[("quollselected", "meta", "attachment"), ("quollprompt", "human", "prompt")]);
     assert_eq!(env.hits("file:quollfile.md").len(), 1);
     let sessions = env.run(&["sessions", "--json"]).stdout;
@@ -96,13 +100,13 @@ fn what_the_editor_told_is_found_and_names_no_session() {
 }
 
 #[test]
-fn output_of_commands_keeps_what_looks_like_a_tag() {
+fn command_output_keeps_what_looks_like_a_tag() {
     let env = indexed(
         &[
-            said(1, &json!("<bash-input>pytest lemurone</bash-input><bash-stdout>self = <test.lemurtwo object at 0x109fc18e0>\n<div class=\"lemurthree\"></bash-stdout><bash-stderr>lemurfour</bash-stderr>")),
-            said(2, &json!("<command-name>/do</command-name><command-args>lemurfive</command-args>\nlemursix")),
-            said(3, &json!([{"type": "text", "text": "<command-name>/do</command-name>"}, {"type": "text", "text": "lemurseven"}])),
-            said(4, &json!("[Request interrupted by user]\nlemureight")),
+            user_message(1, &json!("<bash-input>pytest lemurone</bash-input><bash-stdout>self = <test.lemurtwo object at 0x109fc18e0>\n<div class=\"lemurthree\"></bash-stdout><bash-stderr>lemurfour</bash-stderr>")),
+            user_message(2, &json!("<command-name>/do</command-name><command-args>lemurfive</command-args>\nlemursix")),
+            user_message(3, &json!([{"type": "text", "text": "<command-name>/do</command-name>"}, {"type": "text", "text": "lemurseven"}])),
+            user_message(4, &json!("[Request interrupted by user]\nlemureight")),
         ]
         .concat(),
     );
@@ -122,11 +126,11 @@ fn output_of_commands_keeps_what_looks_like_a_tag() {
 }
 
 #[test]
-fn numbers_of_a_table_are_no_line_numbers() {
+fn numbers_in_a_table_are_not_line_numbers() {
     let env = indexed(
         &[
-            called(1, "Bash", &json!("7310042\tAlice\n7310043\tBob")),
-            called(3, "Read", &json!("8310042\tfn tapirone() {\n8310043\t}")),
+            call_and_result(1, "Bash", &json!("7310042\tAlice\n7310043\tBob")),
+            call_and_result(3, "Read", &json!("8310042\tfn tapirone() {\n8310043\t}")),
         ]
         .concat(),
     );
@@ -149,10 +153,10 @@ fn no_shape_of_a_line_loses_words() {
         json!([{"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "gaureight here"}}]);
     let env = indexed(
         &[
-            called(1, "mcp__x__y", &items),
-            said(3, &document),
-            said(4, &json!(["gaurnine", ["gaurten"]])),
-            said(5, &json!({"type": "text", "text": "gaureleven"})),
+            call_and_result(1, "mcp__x__y", &items),
+            user_message(3, &document),
+            user_message(4, &json!(["gaurnine", ["gaurten"]])),
+            user_message(5, &json!({"type": "text", "text": "gaureleven"})),
             line(6, &json!({"type": "user", "message": "gaurtwelve"})),
             line(7, &json!({"type": "user", "data": "gaurthirteen", "message": {"content": "x"}})),
             line(8, &json!({"type": "novelty", "data": "gaurfourteen"})),
@@ -184,10 +188,10 @@ fn no_shape_of_a_line_loses_words() {
 }
 
 #[test]
-fn a_subagent_names_no_session() {
+fn a_prompt_of_a_subagent_is_not_a_title() {
     let inner = json!({"type": "user", "uuid": uuid(9), "message": {"content": "bongoagent does this"}});
     let progress = json!({"type": "progress", "data": {"type": "agent_progress", "agentId": "a1", "message": inner}});
-    let env = indexed(&(line(1, &progress) + &said(2, &json!("bongohuman asks that"))));
+    let env = indexed(&(line(1, &progress) + &user_message(2, &json!("bongohuman asks that"))));
     finds(&env, &[("bongoagent", "subagent", "prompt"), ("bongohuman", "human", "prompt")]);
     let sessions = env.run(&["sessions", "--json"]).stdout;
     assert!(sessions.contains("bongohuman asks") && !sessions.contains("bongoagent"), "{sessions}");
@@ -205,7 +209,7 @@ fn the_last_prompt_is_found_once() {
             last(&format!("{cut}…")),
             last("sabletwo only here"),
             last("sabletwo only here"),
-            said(3, &json!("<command-name>/do</command-name><command-args>sablethree</command-args>")),
+            user_message(3, &json!("<command-name>/do</command-name><command-args>sablethree</command-args>")),
             last("/do sablethree"),
         ]
         .concat(),

@@ -1,5 +1,6 @@
-//! How much memory, how many descriptors and how much disk a run takes on the largest inputs. These take minutes and
-//! gigabytes: they do nothing without `UNSPOOL_LONG=1`. `UNSPOOL_BIN` names another binary to measure, as a release.
+//! Fault catalogue, section A: memory, descriptors and disk space of a run on the largest inputs (A16, A17, A18). These
+//! tests take minutes and gigabytes, and do nothing without `UNSPOOL_LONG=1`. `UNSPOOL_BIN` names another binary to
+//! measure, such as a release build.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -9,17 +10,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::faults_b::skip;
-use crate::oracle::is_long;
-use crate::util::{Env, session, user_line};
+use crate::support::env::Env;
+use crate::support::is_long;
+use crate::support::process::skip;
+use crate::support::transcript::{session, user_line};
 
-/// What is promised, in megabytes.
+/// The promised limits; memory in megabytes.
 const MEMORY: u64 = 300;
 const DESCRIPTORS: usize = 64;
 
-/// What a run took.
+/// The resources that a run took.
 #[derive(Debug)]
-struct Taken {
+struct Measured {
     code: Option<i32>,
     report: Value,
     megabytes: u64,
@@ -27,13 +29,13 @@ struct Taken {
     seconds: u64,
 }
 
-#[expect(clippy::disallowed_methods, reason = "a switch for whoever runs the tests")]
+#[expect(clippy::disallowed_methods, reason = "a switch for the person who runs the tests")]
 fn binary() -> PathBuf {
     std::env::var_os("UNSPOOL_BIN").map_or_else(|| env!("CARGO_BIN_EXE_unspool").into(), PathBuf::from)
 }
 
-/// Indexes with few descriptors, and looks at the process until it ends, or until it has read so much.
-fn index(env: &Env, kill_at: Option<u64>) -> Taken {
+/// Indexes with few descriptors, and measures the process until it ends. Kills it once it has read `kill_at` bytes.
+fn index(env: &Env, kill_at: Option<u64>) -> Measured {
     let inner = env.command();
     let out = env.path().join("report.json");
     let mut command = Command::new("/bin/sh");
@@ -57,7 +59,7 @@ fn index(env: &Env, kill_at: Option<u64>) -> Taken {
     };
     let report = serde_json::from_slice(&fs::read(out).expect("read")).unwrap_or_default();
     let seconds = begun.elapsed().as_secs();
-    Taken { code: ended.code(), report, megabytes: kilobytes / 1024, descriptors, seconds }
+    Measured { code: ended.code(), report, megabytes: kilobytes / 1024, descriptors, seconds }
 }
 
 fn number_in(file: &Path, key: &str) -> Option<u64> {
@@ -65,8 +67,8 @@ fn number_in(file: &Path, key: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(key))?.split_whitespace().next()?.parse().ok()
 }
 
-#[expect(clippy::print_stderr, reason = "the figures are what one runs this for")]
-fn within_bounds(what: &str, taken: &Taken) {
+#[expect(clippy::print_stderr, reason = "the figures are the purpose of this test")]
+fn within_bounds(what: &str, taken: &Measured) {
     eprintln!(
         "{what}: exit {:?}, {} MB, {} descriptors, {} s",
         taken.code, taken.megabytes, taken.descriptors, taken.seconds
@@ -74,8 +76,8 @@ fn within_bounds(what: &str, taken: &Taken) {
     assert!(taken.megabytes <= MEMORY && taken.descriptors <= DESCRIPTORS, "{taken:?}");
 }
 
-fn sized(env: &Env) -> u64 {
-    let folder = crate::faults_b::index_folder(env);
+fn index_size(env: &Env) -> u64 {
+    let folder = env.index_folder();
     fs::read_dir(folder).expect("listed").map(|entry| entry.expect("entry").metadata().expect("there").len()).sum()
 }
 
@@ -151,6 +153,6 @@ fn a18_a_hundred_thousand_files() {
     for number in [0, 5_000, 99_999] {
         assert_eq!(env.count(&format!("\"file{number}\"")), 1);
     }
-    assert!(sized(&env) < 400 << 20, "{} bytes", sized(&env));
+    assert!(index_size(&env) < 400 << 20, "{} bytes", index_size(&env));
     env.verify();
 }

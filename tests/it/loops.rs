@@ -1,5 +1,6 @@
-//! The real binary and the real kernel: killed at random times, cut off from power, out of memory, interrupted, and
-//! with a reader that goes away. Short by default; `UNSPOOL_LONG=1` goes on for as long as the catalogue asks.
+//! Fault catalogue, section C: the real binary and the real kernel. Killed at random times (C3), power cuts (C4, C7),
+//! out of memory (C9), signals (C12), closed pipes (C14); also B10, B24, D3, E2 and F31, which need the same tools.
+//! Short by default; `UNSPOOL_LONG=1` repeats as often as the catalogue asks.
 
 #![expect(clippy::zombie_processes, reason = "helpers that stop a child wait for it")]
 
@@ -12,14 +13,17 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::faults_b::{Mount, finish, is_root, skip, tool, works};
-use crate::faults_d::MemoryGroup;
-use crate::oracle::{World, is_long};
-use crate::util::{Env, Ran, session, user_line};
+use crate::support::env::{Env, Ran};
+use crate::support::is_long;
+use crate::support::privileges::{MemoryGroup, Mount, is_root};
+use crate::support::process::{at_each_stop, finish, skip, tool, under, works};
+use crate::support::scene::parse;
+use crate::support::transcript::{session, user_line};
+use crate::support::world::World;
 
-/// Files of an index that no commit names, and temporary ones.
+/// Temporary files of an index, and files that no commit names.
 fn left_over(world: &World) -> (Vec<String>, Vec<String>) {
-    let folder = world.store(&world.data_dir()).directory();
+    let folder = world.index_in(&world.data_dir()).directory();
     let meta = fs::read_to_string(folder.join("meta.json")).unwrap_or_default().replace('-', "");
     let names = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("entry").file_name());
     let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
@@ -44,13 +48,13 @@ fn c3_killed_at_random_times() {
         let sound = world.sound(&world.data_dir());
         assert_eq!(sound, Ok(()), "round {round}");
         if ended.success() {
-            // What was said to be done is done; `remember` has seen to it that nothing older counts.
+            // A reported success must be true. `remember` has noted the current content of the files.
             assert_eq!(world.whole(&world.data_dir()), Ok(()), "round {round}");
         }
         let (temporary, _) = left_over(&world);
         assert!(temporary.len() <= 2, "round {round}: {temporary:?}");
     }
-    // What a kill during a merge left behind is swept by the next run that writes; one with nothing new does not.
+    // The next run that writes removes what a kill during a merge left; a run with nothing new does not.
     world.append(0, &[0]);
     world.remember();
     let ran = world.run("batch:999999999", &["index"]);
@@ -60,7 +64,7 @@ fn c3_killed_at_random_times() {
     assert!(temporary.is_empty() && orphans.is_empty(), "{temporary:?} {orphans:?}");
 }
 
-/// The power is cut right after the run has said that it is done: what is on the disk by then is all there is.
+/// The power is cut right after the run reports success: everything must be on the disk by then.
 #[test]
 fn c4_power_cut_after_the_end() {
     let world = World::new();
@@ -80,7 +84,7 @@ fn c4_power_cut_after_the_end() {
         world.remember();
         let ran = Ran::from(world.command_in(&data, "batch:999999999", &["index", "--quiet"]).output().expect("ran"));
         assert!(matches!(ran.code, 0 | 3), "{} {}", ran.code, ran.stderr);
-        // The file behind the disk holds what was synced, and nothing that only the page cache of the disk knows.
+        // The image file contains what was synced, and nothing that is only in the page cache of the mounted disk.
         let copy = world.path().join("cut.img");
         assert!(tool("cp").arg("--sparse=always").args([&image, &copy]).status().expect("ran").success());
         let Some(_cut) = mounted(&copy, "cut") else { return };
@@ -88,7 +92,7 @@ fn c4_power_cut_after_the_end() {
     }
 }
 
-/// Killed for want of memory while segments are merged: the next run goes on, and reads nothing again.
+/// Killed by the kernel for lack of memory during a merge: the next run continues, and reads nothing again.
 #[test]
 fn c9_out_of_memory() {
     let env = Env::new();
@@ -108,7 +112,7 @@ fn words(seed: u32, count: u32) -> String {
     (0..count).map(|at| format!("w{:x} ", (seed * 100_000 + at).wrapping_mul(2_654_435_761))).collect()
 }
 
-/// Asked to stop, a run keeps what it has done, says so, and ends at once.
+/// After a signal a run keeps what it has done, reports it, and ends at once.
 #[test]
 fn c12_interrupted() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
@@ -120,20 +124,20 @@ fn c12_interrupted() {
         let mut command = world.command("stop@25,batch:1", &["index"]);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
         let pid = Pid::from_child(&child);
-        let code = crate::crash::and_meanwhile(pid, || kill_process(pid, signal).expect("sent"));
-        // On a busy machine the work may be done before the signal is noticed.
+        let code = at_each_stop(pid, || kill_process(pid, signal).expect("sent"));
+        // On a busy machine the run may finish before it notices the signal.
         assert!(matches!(code, Some(130 | 0)), "{signal:?}: {code:?}");
         assert_eq!(world.sound(&world.data_dir()), Ok(()));
         assert_eq!(world.heals(), Ok(()));
     }
 }
 
-/// Asked to stop in the middle of a line that goes on for ever. The signal is noticed by a thread of its own, which on
-/// a busy machine may come too late; it must not do so time and again.
+/// A signal in the middle of a huge line. A separate thread waits for signals. On a busy machine it may be late, but
+/// not every time.
 #[test]
 fn c12_interrupted_in_a_huge_line() {
     let seen: Vec<_> = (0..8).map(|_| interrupted_in_a_huge_line()).collect();
-    // Of the rest of the line, of which each read takes a quarter of a megabyte, it has read next to nothing more.
+    // It has read almost nothing of the rest of the line; each read takes a quarter of a megabyte.
     assert!(seen.iter().any(|(code, reads)| *code == Some(130) && *reads <= 2), "{seen:?}");
 }
 
@@ -145,12 +149,12 @@ fn interrupted_in_a_huge_line() -> (Option<i32>, usize) {
     let mut command = world.command(&format!("stop@60,record:{}", record.display()), &["index"]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
     let pid = Pid::from_child(&child);
-    let code = crate::crash::and_meanwhile(pid, || kill_process(pid, Signal::TERM).expect("sent"));
-    let points = crate::crash::parse(&fs::read(record).expect("recorded"));
+    let code = at_each_stop(pid, || kill_process(pid, Signal::TERM).expect("sent"));
+    let points = parse(&fs::read(record).expect("recorded"));
     assert_eq!(points[59].letter, 'i');
     let reads = points[60..].iter().filter(|point| point.letter == 'i').count();
-    // What was read before is there.
-    let reader = world.store(&world.data_dir()).read().expect("readable").expect("there");
+    // What was read before the signal is in the index.
+    let reader = world.index_in(&world.data_dir()).read().expect("readable").expect("there");
     assert_eq!(reader.checkpoints().expect("checkpoints").len(), 1);
     (code, reads)
 }
@@ -176,13 +180,13 @@ fn c14_the_reader_goes_away() {
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{args:?}");
     }
     for command in ["status", "verify", "index"] {
-        let mut shell = crate::faults_b::under(&env, &["sh", "-c", "\"$@\" | true", "sh"]);
+        let mut shell = under(&env, &["sh", "-c", "\"$@\" | true", "sh"]);
         let ran = finish(shell.arg(command));
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{command}");
     }
 }
 
-/// The source was torn by a power cut; Claude Code goes on writing behind it.
+/// A transcript was torn by a power cut, and Claude Code continues to write after the torn line.
 #[test]
 fn c7_a_source_torn_by_a_power_cut() {
     let env = Env::new();
@@ -199,7 +203,7 @@ fn c7_a_source_torn_by_a_power_cut() {
     assert!(env.problems().iter().any(|problem| problem.contains("NUL")), "{:?}", env.problems());
 }
 
-/// Changed, and made to look unchanged: `index` cannot see it, `verify` does.
+/// A change that keeps size and time: `index` cannot see it, `verify` does.
 #[test]
 fn b10_changed_without_a_trace() {
     for (line, deep) in [(0, false), (40, true)] {
@@ -221,7 +225,7 @@ fn b10_changed_without_a_trace() {
     }
 }
 
-/// A run that is stopped keeps its lock; others say so; continued, it ends well.
+/// A stopped run keeps its lock, and other runs report it. After it continues, it succeeds.
 #[test]
 fn b24_stopped_and_continued() {
     let world = World::new();
@@ -230,7 +234,7 @@ fn b24_stopped_and_continued() {
     let mut command = world.command("stop@30", &["index"]);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
     let pid = Pid::from_child(&child);
-    let code = crate::crash::and_meanwhile(pid, || {
+    let code = at_each_stop(pid, || {
         let ran = world.run("batch:999999999", &["index", "--wait", "0"]);
         assert_eq!(ran.code, 5, "{}", ran.stderr);
         assert!(ran.stderr.contains(&format!("pid {}", pid.as_raw_nonzero())), "{}", ran.stderr);
@@ -253,23 +257,23 @@ fn d3_no_inodes_left() {
     assert_eq!(env.count("ddrei"), 1);
 }
 
-/// A reader that has an index open keeps its answers while a new one takes its place.
+/// A reader with an open index keeps its answers while a new index replaces it.
 #[test]
 fn e2_a_reader_outlives_a_rebuild() {
     let world = World::new();
     world.append(0, &[0, 1]);
     world.index().expect("indexed");
-    let old = world.store(&world.data_dir()).read().expect("readable").expect("there");
+    let old = world.index_in(&world.data_dir()).read().expect("readable").expect("there");
     world.append(0, &[0]);
     let ran = world.run("batch:999999999", &["index", "--rebuild"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let file = old.checkpoints().expect("checkpoints").pop().expect("a file");
     assert_eq!(old.documents_of(file.key()).expect("documents").len(), 2);
-    let new = world.store(&world.data_dir()).read().expect("readable").expect("there");
+    let new = world.index_in(&world.data_dir()).read().expect("readable").expect("there");
     assert_eq!(new.documents_of(file.key()).expect("documents").len(), 3);
 }
 
-/// What is forgotten is in no file of the index any more, also not in one that was put aside.
+/// A forgotten session is not in any file of the index, nor in a damaged index that was set aside.
 #[test]
 fn f31_forgotten_for_good() {
     const WORDS: [&str; 4] = ["", "okapi", "quagga", "tapir"];
@@ -283,7 +287,7 @@ fn f31_forgotten_for_good() {
         );
     }
     env.index();
-    let meta = crate::faults_b::index_folder(&env).join("meta.json");
+    let meta = env.index_folder().join("meta.json");
     fs::write(&meta, fs::read_to_string(&meta).expect("read").replace("\"branch\"", "\"brunch\"")).expect("written");
     env.index();
     let aside = || fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());
@@ -291,7 +295,7 @@ fn f31_forgotten_for_good() {
     assert_eq!(aside(), 1);
     assert_eq!(env.run(&["forget", "--yes", &session(2)]).code, 0);
     assert_eq!(aside(), 0);
-    // A segment with deletions would still hold the text.
+    // A segment with deletions would still contain the text.
     let meta: Value = serde_json::from_slice(&fs::read(&meta).expect("read")).expect("JSON");
     let segments = meta["segments"].as_array().expect("segments");
     assert!(segments.len() == 1 && segments[0]["deletes"].is_null(), "{segments:?}");
@@ -299,7 +303,7 @@ fn f31_forgotten_for_good() {
     env.heal();
 }
 
-/// A rebuild that is asked to stop leaves the index as it was: half of one is no replacement for a whole one.
+/// A rebuild that is interrupted leaves the index unchanged: an incomplete index must not replace a complete one.
 #[test]
 fn c12_interrupted_rebuild_changes_nothing() {
     let mut interrupted = 0;
@@ -311,14 +315,14 @@ fn c12_interrupted_rebuild_changes_nothing() {
         world.remember();
         assert_eq!(world.heals(), Ok(()));
         let documents = || {
-            let reader = world.store(&world.data_dir()).read().expect("readable").expect("there");
+            let reader = world.index_in(&world.data_dir()).read().expect("readable").expect("there");
             reader.size().expect("counted").documents
         };
         let before = documents();
         let mut command = world.command(&format!("stop@{at},batch:1"), &["index", "--rebuild"]);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
         let pid = Pid::from_child(&child);
-        let code = crate::crash::and_meanwhile(pid, || kill_process(pid, Signal::INT).expect("sent"));
+        let code = at_each_stop(pid, || kill_process(pid, Signal::INT).expect("sent"));
         interrupted += usize::from(code == Some(130));
         assert_eq!(documents(), before, "stopped at {at}: {code:?}");
         assert_eq!(world.heals(), Ok(()));

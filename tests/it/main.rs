@@ -1,60 +1,69 @@
-//! All integration tests, in one binary: one file for each subject.
+//! All integration tests, in one binary. Nearly all of them run the real program in a sealed home.
+//!
+//! Read `support/env.rs` first, then `commands.rs`. The fault catalogue is in `faults.tsv`: each case has an id such as
+//! A3, and the tests for it begin with that id. `scripts/faults` runs them and prints the catalogue with the results.
+//! `UNSPOOL_LONG=1` makes the long tests thorough.
 
-mod util;
+// Shared helpers: the sealed home, transcripts, processes, the oracle. Test files import from here only.
+mod support;
 
-// The shape of the source tree itself.
-mod layers;
-// Secrets that must not be shown, and clean lines that must.
-mod redact;
-// What the commands print, as a user sees it.
+// The commands, as a user sees them.
 mod commands;
-// Searching: the query language, filters, context, paging.
 mod search;
-// The list of sessions, one session shown, resumed, exported.
-mod export;
 mod sessions;
 mod show;
-// How well ranking finds what is known to be there.
-#[path = "../corpus/mod.rs"]
-mod corpus;
-mod ranking;
-// Words that must not be lost, whatever stands around them.
-mod kept;
-// Every fixture, and what must be found in it.
-mod fixtures;
-// Reading only what is new: any number of runs equals one.
-mod incremental;
-// The fault catalogue, one test for each case, named after its id.
-mod faults_a;
-mod faults_b;
-mod faults_d;
-mod faults_e;
-// What the index must hold, by a reader of its own; walks and crashes against it.
-mod oracle;
-mod walk;
-mod crash;
-mod simulate;
-mod controls;
-mod loops;
-mod limits;
-// Text that wants to do harm, and what the program does to the system, seen from outside.
-mod hostile;
-mod audit;
-// Targets that get any bytes.
-#[path = "../fuzz/mod.rs"]
-mod fuzz;
-// Figures, against a slow count over the raw files.
+mod export;
+// The history of a file: its changes, contents and lines.
+mod history;
+// Figures, compared with a slow count over the raw files.
 mod stats;
-// The configuration file.
 mod config;
 // Help, manual pages and completions.
 mod docs;
-// Always current: regular runs, the hook, the watch.
+
+// Keeping the index current: regular runs, the hook of Claude Code, the watch; and what Claude Code will delete.
 mod schedule;
 mod hook;
 mod watch;
 mod retention;
-// The history of a file: its actions, its contents, its lines.
-mod history;
-// One test for each bug, named after it.
+
+// Reading transcripts: every fixture with what must be found in it, and words that must not be lost.
+mod fixtures;
+mod kept;
+// Any number of runs gives the same index as one.
+mod incremental;
+// The quality of ranking, on a generated corpus.
+#[path = "../corpus/mod.rs"]
+mod corpus;
+mod ranking;
+// Masking of secrets.
+mod redact;
+
+// The fault catalogue. Section A: bad input, and inputs of gigabytes.
+mod bad_input;
+mod limits;
+// Section B: concurrent runs, and files that change while they are read.
+mod concurrency;
+// Section C: crashes at every operation, crashes of the real process, power cuts on a model of a disk.
+mod crash;
+mod loops;
+mod simulate;
+// Section D: no space, no memory, no permission.
+mod resources;
+// Section E: upgrades, and a damaged index.
+mod upgrade;
+// Section F: hostile text, and the system calls of the program.
+mod hostile;
+mod audit;
+// Random sequences of changes and crashes, compared with the oracle.
+mod walk;
+// Shows that the harnesses of the tests above can fail.
+mod controls;
+// Functions that must accept any bytes.
+#[path = "../fuzz/mod.rs"]
+mod fuzz;
+
+// One test for each bug that was found.
 mod regression;
+// The order of the modules in `src`.
+mod layers;

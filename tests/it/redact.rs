@@ -1,11 +1,11 @@
-//! How many invented secrets are masked, and how many clean lines are touched.
+//! Masking of secrets: the share of invented secrets that are masked, and of clean lines that are changed.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use unspool::redact::{redact, secrets};
 
-/// A small generator of numbers; the same every time.
+/// A small random number generator with a fixed seed.
 struct Dice(u64);
 
 impl Dice {
@@ -90,7 +90,7 @@ fn written(name: &str, secret: &str) -> Vec<String> {
     ]
 }
 
-/// Secrets that have a surrounding of their own.
+/// Secrets that need a certain context to be recognized.
 fn odd_places(dice: &mut Dice) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut put = |secret: String, text: String| found.push((secret, text));
@@ -162,7 +162,7 @@ fn planted_secrets_are_masked() {
     assert!(share >= 95.0, "{share:.1} % of {} masked; missed: {missed:#?}", cases.len());
 }
 
-/// Lines as they stand in code, logs and prose, with everything that only looks like a secret.
+/// Lines from code, logs and prose, with everything that only looks like a secret.
 fn clean_lines(dice: &mut Dice) -> Vec<String> {
     let nouns = ["session", "index", "request", "pelican", "queue", "parser", "window", "batch", "router", "cursor"];
     let verbs = ["reads", "opens", "drops", "keeps", "renders", "merges", "retries", "signs"];
@@ -220,7 +220,7 @@ fn fixture_lines() -> Vec<String> {
 }
 
 #[test]
-fn clean_lines_stay_as_they_are() {
+fn clean_lines_are_not_changed() {
     let mut lines = clean_lines(&mut Dice(11));
     assert!(lines.len() >= 5000);
     lines.extend(fixture_lines());
@@ -230,7 +230,7 @@ fn clean_lines_stay_as_they_are() {
 }
 
 #[test]
-fn the_word_in_place_says_what_was_there() {
+fn the_placeholder_names_the_kind_of_secret() {
     for (text, clean) in [
         ("no secret", "no secret"),
         ("postgres://app:f4lkeXimt@db/x", "postgres://app:[redacted: password]@db/x"),
@@ -239,31 +239,31 @@ fn the_word_in_place_says_what_was_there() {
         ("API_KEY=9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c", "API_KEY=[redacted: secret]"),
     ] {
         assert_eq!(redact(text), clean);
-        assert_eq!(redact(&redact(text)), clean, "what is masked stays masked");
+        assert_eq!(redact(&redact(text)), clean, "masking twice changes nothing");
     }
 }
 
-/// A key that was put on one line and cut, as in a title that Claude Code made.
+/// A key that was put on one line and cut, as in a title by Claude Code.
 #[test]
-fn a_key_on_one_line_is_masked_as_far_as_it_goes() {
+fn a_truncated_key_on_one_line_is_masked() {
     let mut dice = Dice(3);
-    let [one, other] = [0; 2].map(|_| dice.text(BASE64, 64));
+    let [first, second] = [0; 2].map(|_| dice.text(BASE64, 64));
     let head = "-----BEGIN RSA PRIVATE KEY-----";
     let mask = "[redacted: private key]";
     for (text, clean) in [
-        (format!("see {head} {one} {other}"), format!("see {mask}")),
-        (format!("see {head} {one} {}", &other[..9]), format!("see {mask}")),
-        (format!("see {head} {one} {}…", &other[..9]), format!("see {mask}…")),
-        (format!("see {head} {one} and tell me"), format!("see {mask} and tell me")),
+        (format!("see {head} {first} {second}"), format!("see {mask}")),
+        (format!("see {head} {first} {}", &second[..9]), format!("see {mask}")),
+        (format!("see {head} {first} {}…", &second[..9]), format!("see {mask}…")),
+        (format!("see {head} {first} and tell me"), format!("see {mask} and tell me")),
         (format!("see {head} what is it"), format!("see {head} what is it")),
     ] {
         assert_eq!(redact(&text), clean);
     }
 }
 
-/// Ids of Twilio are told by its name beside them; without it they are words like any other.
+/// Twilio ids are recognized only next to the name Twilio.
 #[test]
-fn keys_of_twilio() {
+fn twilio_keys_are_masked_next_to_the_name() {
     let digits = Dice(5).text(HEX, 32);
     for start in ["SK", "AC"] {
         let key = format!("{start}{digits}");

@@ -1,14 +1,15 @@
-//! What `unspool status` says of sessions that Claude Code is about to delete.
+//! `unspool status` about sessions that Claude Code is about to delete.
 
 use std::fs::File;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use crate::util::{Env, NOW, session, user_line};
+use crate::support::env::{Env, NOW};
+use crate::support::transcript::{session, user_line};
 
-/// A home with sessions that were last written so many days ago.
-fn aged(days: &[u64]) -> Env {
+/// A home with sessions that were last written this many days ago.
+fn home_with_ages(days: &[u64]) -> Env {
     let env = Env::new();
     for (number, days) in (1..).zip(days) {
         let path =
@@ -32,10 +33,10 @@ fn set_days(env: &Env, text: &str) {
 }
 
 #[test]
-fn status_tells_what_goes_when() {
-    let env = aged(&[1, 20, 27, 40]);
+fn status_reports_what_will_be_deleted_and_when() {
+    let env = home_with_ages(&[1, 20, 27, 40]);
     env.index();
-    // One on day 3, one long due.
+    // One is due in three days, one is overdue.
     assert_eq!(
         row(&env),
         "Claude Code deletes sessions after 30 days (its default): 2 of 4 within a week, 1 at its next \
@@ -49,21 +50,21 @@ fn status_tells_what_goes_when() {
     );
     set_days(&env, r#"{"cleanupPeriodDays": 45}"#);
     assert!(row(&env).contains("1 of 4 within a week, the first on 2026-11-21; all are indexed"), "{}", row(&env));
-    // What cannot be read counts as not said.
+    // A setting that cannot be read counts as not set.
     set_days(&env, "{");
     assert!(row(&env).contains("after 30 days (its default)"));
 }
 
 #[test]
-fn status_tells_what_is_not_safe_yet() {
-    let env = aged(&[1, 27]);
+fn status_reports_what_is_not_indexed_yet() {
+    let env = home_with_ages(&[1, 27]);
     env.index();
     let first = user_line(&session(1), 10, "new");
     env.append(format!("-home-u-x/{}.jsonl", session(1)), first);
     assert!(row(&env).ends_with("; these are indexed, 1 other not yet"), "{}", row(&env));
-    let env = aged(&[27]);
+    let env = home_with_ages(&[27]);
     env.index();
-    let late = aged(&[1, 2, 27, 28]);
+    let late = home_with_ages(&[1, 2, 27, 28]);
     for number in 3..5 {
         let name = format!("projects/-home-u-x/{}.jsonl", session(number));
         let (from, to) = (late.claude().join(&name), env.claude().join(&name));

@@ -1,4 +1,5 @@
-//! `unspool schedule`, with schedulers that write down what they are asked and remember what they are told.
+//! `unspool schedule`, with fake schedulers that log their calls and keep their state in files. Also F25 and F26 of the
+//! fault catalogue.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -8,10 +9,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::faults_b::{can_trace, skip, tool, under, works};
-use crate::util::{Env, Ran, session, user_line};
+use crate::support::env::{Env, Ran};
+use crate::support::process::{can_trace, skip, tool, under, works};
+use crate::support::transcript::{session, user_line};
 
-/// Refuses to enable what is not there, as the real one does.
+/// Refuses to enable a unit that does not exist, as the real one does.
 const SYSTEMCTL: &str = r#"
 case "$2" in
 show) case "$3" in *.timer) cat "$dir/timer" ;; *.service) cat "$dir/service" ;; *) is_duplicate Version=252 ;; esac ;;
@@ -32,12 +34,12 @@ bootout) test -e "$dir/loaded-${2##*/}" || exit 3; rm "$dir/loaded-${2##*/}" ;;
 bootstrap) name=$(basename "$3" .plist); test -f "$3" || exit 1; test -e "$dir/loaded-$name" && exit 5; : > "$dir/loaded-$name" ;;
 esac"#;
 
-/// A home in which the named schedulers are the only ones.
-fn with(schedulers: &[(&str, &str)]) -> Env {
+/// A home with only these schedulers.
+fn home_with(schedulers: &[(&str, &str)]) -> Env {
     let env = Env::new();
     let dir = bin(&env);
     std::fs::create_dir_all(&dir).expect("made");
-    std::fs::create_dir_all(said(&env, "")).expect("made");
+    std::fs::create_dir_all(state_file(&env, "")).expect("made");
     for (name, script) in schedulers {
         fake(&env, &dir, name, script);
     }
@@ -46,14 +48,14 @@ fn with(schedulers: &[(&str, &str)]) -> Env {
         ("service", "Result=success\nExecMainStatus=0\nExecMainExitTimestamp=\nActiveState=inactive\n"),
         ("print", "gui/0/dev.unspool.index = {\n\tstate = not running\n\truns = 3\n\tlast exit code = 0\n}\n"),
     ] {
-        std::fs::write(said(&env, file), text).expect("written");
+        std::fs::write(state_file(&env, file), text).expect("written");
     }
     symlink(env!("CARGO_BIN_EXE_unspool"), dir.join("unspool")).expect("linked");
     env
 }
 
 fn fake(env: &Env, dir: &Path, name: &str, script: &str) {
-    let state = said(env, "");
+    let state = state_file(env, "");
     let state = state.display();
     let text = format!("#!/bin/sh\ndir='{state}'\nprintf '{name} %s\\n' \"$*\" >> \"$dir/calls\"\n{script}\n");
     std::fs::write(dir.join(name), text).expect("written");
@@ -64,22 +66,22 @@ fn bin(env: &Env) -> PathBuf {
     env.path().join("bin")
 }
 
-/// What the schedulers remember.
-fn said(env: &Env, name: &str) -> PathBuf {
-    env.path().join("said").join(name)
+/// A file with the state of the schedulers.
+fn state_file(env: &Env, name: &str) -> PathBuf {
+    env.path().join("state").join(name)
 }
 
-/// What the schedulers were asked to do since the last look; questions that change nothing are left out.
+/// The calls of the schedulers since the last time; queries that change nothing are left out.
 fn calls(env: &Env) -> Vec<String> {
-    let calls = std::fs::read_to_string(said(env, "calls")).unwrap_or_default();
-    let _ = std::fs::remove_file(said(env, "calls"));
+    let calls = std::fs::read_to_string(state_file(env, "calls")).unwrap_or_default();
+    let _ = std::fs::remove_file(state_file(env, "calls"));
     let questions = [" show ", " is-", "crontab -l", " print "];
     calls.lines().filter(|call| !questions.iter().any(|part| call.contains(part))).map(str::to_string).collect()
 }
 
 fn command(env: &Env) -> Command {
     let mut command = env.command();
-    // The system's own tools come last: sh needs them, and so does systemd-analyze.
+    // The system's own tools come last: sh and systemd-analyze need them.
     command.env("PATH", format!("{}:/usr/bin:/bin", bin(env).display()));
     command
 }
@@ -88,8 +90,8 @@ fn schedule(env: &Env, args: &[&str]) -> Ran {
     Ran::from(command(env).arg("schedule").args(args).output().expect("ran"))
 }
 
-/// Runs a command that must end well and say nothing on stderr but hints.
-fn well(env: &Env, args: &[&str]) -> String {
+/// Runs a command that must succeed and print nothing but hints to stderr.
+fn succeed(env: &Env, args: &[&str]) -> String {
     let ran = schedule(env, args);
     let quiet = ran.stderr.lines().all(|line| line.starts_with("unspool: hint: "));
     assert!(ran.code == 0 && quiet, "{args:?}: {} {} {}", ran.code, ran.stdout, ran.stderr);
@@ -106,9 +108,9 @@ fn read(path: impl AsRef<Path>) -> String {
 
 #[test]
 fn systemd_install_status_uninstall_and_again() {
-    let env = with(&[("systemctl", SYSTEMCTL)]);
+    let env = home_with(&[("systemctl", SYSTEMCTL)]);
     for _ in 0..2 {
-        assert_eq!(well(&env, &["install", "--every", "15m"]), "installed: index every 15 minutes, by systemd\n");
+        assert_eq!(succeed(&env, &["install", "--every", "15m"]), "installed: index every 15 minutes, by systemd\n");
         assert_eq!(
             calls(&env),
             [
@@ -124,24 +126,24 @@ fn systemd_install_status_uninstall_and_again() {
             program.display(),
             env.index_dir().display()
         );
-        assert!(service.contains(&command), "the name in PATH survives an upgrade: {service}");
+        assert!(service.contains(&command), "it must be the name in PATH, which survives an upgrade: {service}");
         assert!(read(unit(&env, "unspool-index.timer")).contains("\nOnCalendar=*-*-* *:00/15:00\nPersistent=true\n"));
         let mode = std::fs::metadata(unit(&env, "unspool-index.service")).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
 
         assert_eq!(
-            well(&env, &["install", "--every", "15m"]),
+            succeed(&env, &["install", "--every", "15m"]),
             "already up to date: index every 15 minutes, by systemd\n"
         );
-        assert_eq!(calls(&env), [""; 0], "a second install changes nothing");
+        assert_eq!(calls(&env), [""; 0], "a second install must change nothing");
         let expected = format!(
             "index by systemd: *-*-* *:00/15:00\n  next     Mon 2026-11-16 12:15:00 UTC\n  last     never\n  \
              program  {}\n  log      journalctl --user -u unspool-index.service\n",
             program.display()
         );
-        assert_eq!(well(&env, &["status"]), expected);
+        assert_eq!(succeed(&env, &["status"]), expected);
 
-        assert_eq!(well(&env, &["uninstall"]), "removed; nothing is scheduled any more\n");
+        assert_eq!(succeed(&env, &["uninstall"]), "removed; nothing is scheduled any more\n");
         assert_eq!(
             calls(&env),
             [
@@ -151,7 +153,7 @@ fn systemd_install_status_uninstall_and_again() {
             ]
         );
         assert_eq!(std::fs::read_dir(unit(&env, "")).expect("listed").count(), 0);
-        assert_eq!(well(&env, &["uninstall"]), "nothing is scheduled\n");
+        assert_eq!(succeed(&env, &["uninstall"]), "nothing is scheduled\n");
         let ran = schedule(&env, &["status"]);
         assert_eq!((ran.code, ran.stdout.as_str()), (1, "nothing is scheduled (`unspool schedule install`)\n"));
     }
@@ -159,8 +161,8 @@ fn systemd_install_status_uninstall_and_again() {
 
 #[test]
 fn a_new_time_replaces_the_old_one() {
-    let env = with(&[("systemctl", SYSTEMCTL)]);
-    well(&env, &["install", "--rebuild", "weekly", "--verify", "daily"]);
+    let env = home_with(&[("systemctl", SYSTEMCTL)]);
+    succeed(&env, &["install", "--rebuild", "weekly", "--verify", "daily"]);
     assert!(read(unit(&env, "unspool-index.timer")).contains("OnCalendar=*-*-* *:00:00\n"));
     assert!(read(unit(&env, "unspool-rebuild.timer")).contains("OnCalendar=Sun *-*-* 04:20:00\n"));
     assert!(read(unit(&env, "unspool-rebuild.service")).contains(" index --quiet --scheduled --rebuild --wait 900 "));
@@ -168,7 +170,7 @@ fn a_new_time_replaces_the_old_one() {
     assert!(read(unit(&env, "unspool-verify.service")).contains(" verify --scheduled "));
     calls(&env);
     assert_eq!(
-        well(&env, &["install", "--daily", "03:00", "--verify", "daily"]),
+        succeed(&env, &["install", "--daily", "03:00", "--verify", "daily"]),
         "installed: index every day at 03:00, verify every day at 05:40, by systemd\n"
     );
     assert_eq!(
@@ -185,11 +187,11 @@ fn a_new_time_replaces_the_old_one() {
 }
 
 #[test]
-fn systemd_reads_the_units_without_complaint() {
+fn systemd_accepts_the_units() {
     if !works("systemd-analyze", &["--version"]) {
         return skip("no systemd-analyze");
     }
-    let env = with(&[("systemctl", SYSTEMCTL)]);
+    let env = home_with(&[("systemctl", SYSTEMCTL)]);
     let index = env.path().join("an index $HOME;x");
     let installed = command(&env)
         .env("CLAUDE_CONFIG_DIR", env.claude())
@@ -207,8 +209,8 @@ fn systemd_reads_the_units_without_complaint() {
             .env("HOME", env.path().join("home"))
             .output()
             .expect("ran");
-        let said = String::from_utf8_lossy(&verified.stderr);
-        assert!(verified.status.success() && !said.contains("unspool"), "{task}: {said}");
+        let stderr = String::from_utf8_lossy(&verified.stderr);
+        assert!(verified.status.success() && !stderr.contains("unspool"), "{task}: {stderr}");
     }
     let service = read(unit(&env, "unspool-index.service"));
     assert!(service.contains("--index-dir \"") && service.contains("an index $$HOME;x\""), "{service}");
@@ -217,7 +219,7 @@ fn systemd_reads_the_units_without_complaint() {
 
 #[test]
 fn times_are_checked_before_anything_is_written() {
-    let env = with(&[("systemctl", SYSTEMCTL), ("crontab", CRONTAB)]);
+    let env = home_with(&[("systemctl", SYSTEMCTL), ("crontab", CRONTAB)]);
     for args in [
         ["--every", "7m"],
         ["--every", "0m"],
@@ -237,40 +239,40 @@ fn times_are_checked_before_anything_is_written() {
         let ran = schedule(&env, &["install", "--calendar", "every full moon"]);
         assert_eq!(ran.code, 2);
         assert!(ran.stderr.contains("is no time that systemd understands"), "{}", ran.stderr);
-        well(&env, &["install", "--calendar", "Mon..Fri *-*-* 09:00"]);
+        succeed(&env, &["install", "--calendar", "Mon..Fri *-*-* 09:00"]);
         assert!(read(unit(&env, "unspool-index.timer")).contains("\nOnCalendar=Mon..Fri *-*-* 09:00\n"));
-        well(&env, &["uninstall"]);
+        succeed(&env, &["uninstall"]);
     }
     assert!(!unit(&env, "unspool-index.timer").is_file());
-    assert!(!said(&env, "table").is_file());
+    assert!(!state_file(&env, "table").is_file());
 }
 
 #[test]
 fn a_dry_run_shows_what_an_install_does() {
-    let env = with(&[("systemctl", SYSTEMCTL)]);
-    let shown = well(&env, &["install", "--every", "30m", "--dry-run"]);
+    let env = home_with(&[("systemctl", SYSTEMCTL)]);
+    let shown = succeed(&env, &["install", "--every", "30m", "--dry-run"]);
     assert_eq!(calls(&env), [""; 0]);
-    assert!(!unit(&env, "").is_dir(), "nothing is written");
-    well(&env, &["install", "--every", "30m"]);
+    assert!(!unit(&env, "").is_dir(), "nothing must be written");
+    succeed(&env, &["install", "--every", "30m"]);
     let file = |name: &str| format!("# write {}\n{}", unit(&env, name).display(), read(unit(&env, name)));
     let runs: String = calls(&env)
         .iter()
         .map(|call| format!("# run\n{}\n", call.replace("systemctl", &bin(&env).join("systemctl").to_string_lossy())))
         .collect();
     assert_eq!(shown, file("unspool-index.service") + &file("unspool-index.timer") + &runs);
-    let shown = well(&env, &["uninstall", "--dry-run"]);
+    let shown = succeed(&env, &["uninstall", "--dry-run"]);
     assert!(shown.contains(&format!("# remove {}\n", unit(&env, "unspool-index.timer").display())), "{shown}");
     assert!(unit(&env, "unspool-index.timer").is_file());
 }
 
 #[test]
 fn cron_install_status_uninstall_and_again() {
-    let env = with(&[("crontab", CRONTAB)]);
+    let env = home_with(&[("crontab", CRONTAB)]);
     let others = b"MAILTO=me\n# \xff not text\n\n0 5 * * 1 tar % x\n";
-    std::fs::write(said(&env, "table"), others).expect("written");
+    std::fs::write(state_file(&env, "table"), others).expect("written");
     for _ in 0..2 {
         let args = ["install", "--backend", "cron", "--every", "15m", "--rebuild", "weekly"];
-        assert_eq!(well(&env, &args), "installed: index every 15 minutes, rebuild every Sunday at 04:20, by cron\n");
+        assert_eq!(succeed(&env, &args), "installed: index every 15 minutes, rebuild every Sunday at 04:20, by cron\n");
         let program = bin(&env).join("unspool");
         let (program, index) = (program.display(), env.index_dir());
         let block = format!(
@@ -281,10 +283,10 @@ fn cron_install_status_uninstall_and_again() {
              # <<< unspool <<<\n",
             index = index.display()
         );
-        assert_eq!(std::fs::read(said(&env, "table")).expect("read"), [others, block.as_bytes()].concat());
+        assert_eq!(std::fs::read(state_file(&env, "table")).expect("read"), [others, block.as_bytes()].concat());
         assert_eq!(std::fs::read(env.index_dir().join("crontab.before")).expect("kept"), others);
         assert_eq!(calls(&env), ["crontab -"]);
-        assert!(well(&env, &args).starts_with("already up to date"));
+        assert!(succeed(&env, &args).starts_with("already up to date"));
         assert_eq!(calls(&env), [""; 0]);
         let expected = format!(
             "index by cron: */15 * * * *\n  next     Mon 2026-11-16 12:15:00 UTC\n  last     never\n  \
@@ -292,16 +294,16 @@ fn cron_install_status_uninstall_and_again() {
              rebuild by cron: 20 4 * * 0\n  next     Sun 2026-11-22 04:20:00 UTC\n  last     never\n  \
              program  {program}\n  log      cron mails what a run says, where mail is set up\n"
         );
-        assert_eq!(well(&env, &["status"]), expected);
-        assert_eq!(well(&env, &["uninstall"]), "removed; nothing is scheduled any more\n");
-        assert_eq!(std::fs::read(said(&env, "table")).expect("read"), others);
+        assert_eq!(succeed(&env, &["status"]), expected);
+        assert_eq!(succeed(&env, &["uninstall"]), "removed; nothing is scheduled any more\n");
+        assert_eq!(std::fs::read(state_file(&env, "table")).expect("read"), others);
         calls(&env);
     }
 }
 
 #[test]
-fn cron_runs_what_it_was_given() {
-    let env = with(&[("crontab", CRONTAB)]);
+fn cron_can_run_the_installed_lines() {
+    let env = home_with(&[("crontab", CRONTAB)]);
     let first = session(1);
     env.write(format!("-home-u-x/{first}.jsonl"), user_line(&first, 1, "a scheduled pelican"));
     let index = env.path().join("an index; `touch x` $HOME");
@@ -313,7 +315,7 @@ fn cron_runs_what_it_was_given() {
         .output()
         .expect("ran");
     assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
-    let table = read(said(&env, "table"));
+    let table = read(state_file(&env, "table"));
     let line = table.lines().find(|line| line.starts_with("0 * * * * ")).expect("a line");
     // As cron does it: a shell, a home, and little else.
     let ran = Command::new("/bin/sh")
@@ -333,13 +335,13 @@ fn cron_runs_what_it_was_given() {
 
 #[test]
 fn launchd_install_status_uninstall_and_again() {
-    let env = with(&[("launchctl", LAUNCHCTL)]);
+    let env = home_with(&[("launchctl", LAUNCHCTL)]);
     let user = Command::new("id").arg("-u").output().expect("ran");
     let user = String::from_utf8_lossy(&user.stdout).trim().to_string();
     let plist = env.path().join("home/Library/LaunchAgents/dev.unspool.index.plist");
     for _ in 0..2 {
         let args = ["install", "--backend", "launchd", "--every", "1h"];
-        assert_eq!(well(&env, &args), "installed: index every hour, by launchd\n");
+        assert_eq!(succeed(&env, &args), "installed: index every hour, by launchd\n");
         assert_eq!(
             calls(&env),
             [
@@ -348,7 +350,7 @@ fn launchd_install_status_uninstall_and_again() {
                 format!("launchctl bootstrap gui/{user} {}", plist.display()),
             ]
         );
-        assert!(well(&env, &args).starts_with("already up to date"));
+        assert!(succeed(&env, &args).starts_with("already up to date"));
         assert_eq!(calls(&env), [""; 0]);
         let expected = format!(
             "index by launchd: every hour\n  next     the scheduler does not tell\n  last     never\n  result   ok\n  \
@@ -356,16 +358,16 @@ fn launchd_install_status_uninstall_and_again() {
             bin(&env).join("unspool").display(),
             env.path().join("home/Library/Logs/unspool-index.log").display()
         );
-        assert_eq!(well(&env, &["status"]), expected);
-        assert_eq!(well(&env, &["uninstall"]), "removed; nothing is scheduled any more\n");
+        assert_eq!(succeed(&env, &["status"]), expected);
+        assert_eq!(succeed(&env, &["uninstall"]), "removed; nothing is scheduled any more\n");
         assert_eq!(calls(&env), [format!("launchctl bootout gui/{user}/dev.unspool.index")]);
         assert!(!plist.is_file());
     }
 }
 
 #[test]
-fn a_property_list_says_what_was_asked() {
-    let env = with(&[("launchctl", LAUNCHCTL)]);
+fn the_property_list_contains_the_requested_times() {
+    let env = home_with(&[("launchctl", LAUNCHCTL)]);
     let ran = command(&env)
         .env("CLAUDE_CONFIG_DIR", env.claude())
         .env("UNSPOOL_INDEX_DIR", env.path().join("a <b> & c"))
@@ -394,44 +396,44 @@ fn a_property_list_says_what_was_asked() {
 }
 
 #[test]
-fn another_scheduler_takes_over_from_the_first() {
-    let env = with(&[("systemctl", SYSTEMCTL), ("crontab", CRONTAB)]);
-    well(&env, &["install", "--backend", "cron"]);
+fn another_scheduler_replaces_the_first() {
+    let env = home_with(&[("systemctl", SYSTEMCTL), ("crontab", CRONTAB)]);
+    succeed(&env, &["install", "--backend", "cron"]);
     calls(&env);
-    well(&env, &["install"]);
-    assert_eq!(calls(&env)[0], "crontab -", "cron's lines go, or there would be two runs");
-    assert_eq!(read(said(&env, "table")), "");
-    let status: Value = serde_json::from_str(&well(&env, &["status", "--json"])).expect("JSON");
+    succeed(&env, &["install"]);
+    assert_eq!(calls(&env)[0], "crontab -", "cron's lines must be removed, or there would be two runs");
+    assert_eq!(read(state_file(&env, "table")), "");
+    let status: Value = serde_json::from_str(&succeed(&env, &["status", "--json"])).expect("JSON");
     assert_eq!(status["jobs"].as_array().map(Vec::len), Some(1));
     assert_eq!(status["jobs"][0]["backend"], "systemd");
 }
 
 #[test]
-fn status_tells_of_a_failure_in_the_systems_words() {
-    let env = with(&[("systemctl", SYSTEMCTL)]);
-    well(&env, &["install"]);
+fn status_reports_a_failure_in_the_words_of_the_system() {
+    let env = home_with(&[("systemctl", SYSTEMCTL)]);
+    succeed(&env, &["install"]);
     let service = "Result=exit-code\nExecMainStatus=6\nExecMainExitTimestamp=Mon 2026-11-16 11:00:02 UTC\n";
-    std::fs::write(said(&env, "service"), service).expect("written");
+    std::fs::write(state_file(&env, "service"), service).expect("written");
     let ran = schedule(&env, &["status"]);
     assert_eq!(ran.code, 3);
     assert!(ran.stdout.contains("\n  result   failed: exit-code (code 6)\n"), "{}", ran.stdout);
-    // An upgrade that left no program behind, and a timer that is not running.
+    // A program that an upgrade has removed, and a timer that is not running.
     std::fs::remove_file(bin(&env).join("unspool")).expect("removed");
-    std::fs::write(said(&env, "timer"), "ActiveState=inactive\n").expect("written");
+    std::fs::write(state_file(&env, "timer"), "ActiveState=inactive\n").expect("written");
     let ran = schedule(&env, &["status"]);
     assert!(ran.stdout.contains("is not there any more; run `unspool schedule install` again"), "{}", ran.stdout);
     assert!(ran.stdout.contains("\n  state    not active"), "{}", ran.stdout);
 }
 
 #[test]
-fn a_failed_run_is_seen_until_one_succeeds() {
-    let env = with(&[("crontab", CRONTAB)]);
+fn a_failed_run_is_reported_until_one_succeeds() {
+    let env = home_with(&[("crontab", CRONTAB)]);
     let first = session(1);
     env.write(format!("-home-u-x/{first}.jsonl"), user_line(&first, 1, "pelican"));
     assert_eq!(env.run(&["index", "--quiet", "--scheduled"]).code, 0);
     assert!(env.run(&["status"]).stdout.contains("schedule     last run just now: ok\n"));
-    well(&env, &["install", "--backend", "cron"]);
-    // A file where the index should be: no run can succeed.
+    succeed(&env, &["install", "--backend", "cron"]);
+    // A file where the index should be, so that no run can succeed.
     let lock = std::fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());
     let lock = lock.into_iter().find(|path| path.extension() == Some(OsStr::new("lock"))).expect("a lock");
     std::fs::remove_file(&lock).expect("removed");
@@ -447,16 +449,16 @@ fn a_failed_run_is_seen_until_one_succeeds() {
     assert!(shown.contains("last success just now"), "{shown}");
     if let Some((first, second)) = on_a_terminal(&env) {
         assert!(first.contains("the last scheduled run (index) failed: cannot open the lock"), "{first}");
-        assert!(!second.contains("failed"), "told once: {second}");
+        assert!(!second.contains("failed"), "reported once only: {second}");
     }
     std::fs::remove_dir(&lock).expect("removed");
     assert_eq!(env.run(&["index", "--quiet", "--scheduled"]).code, 0);
     assert!(env.run(&["status"]).stdout.contains("schedule     last run just now: ok\n"));
     assert_eq!(schedule(&env, &["status"]).code, 0);
-    assert_eq!(env.run(&["status", "--json"]).stdout.lines().count(), 1, "programs get the same as one object");
+    assert_eq!(env.run(&["status", "--json"]).stdout.lines().count(), 1, "programs must get one object");
 }
 
-/// What two commands after one another say to somebody at a terminal.
+/// The output of two consecutive commands on a terminal.
 fn on_a_terminal(env: &Env) -> Option<(String, String)> {
     let run = || {
         let inner = env.command();
@@ -474,7 +476,7 @@ fn on_a_terminal(env: &Env) -> Option<(String, String)> {
 }
 
 #[test]
-fn a_run_that_was_cut_off_has_failed() {
+fn a_run_that_was_killed_has_failed() {
     let env = Env::with_fixtures("home");
     env.index();
     let record = std::fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());
@@ -482,7 +484,7 @@ fn a_run_that_was_cut_off_has_failed() {
     std::fs::write(lock.with_extension("ran-index.json"), r#"{"started":1000}"#).expect("written");
     let shown = env.run(&["status"]).stdout;
     assert!(shown.contains("failed: it was cut off (killed, or the machine went down)"), "{shown}");
-    // Half a record, or a stranger's, is no record.
+    // An incomplete or foreign record counts as none.
     std::fs::write(lock.with_extension("ran-index.json"), "{\"star").expect("written");
     assert!(env.run(&["status"]).stdout.contains("schedule     no run yet"));
 }
@@ -498,9 +500,9 @@ fn a_scheduled_check_fails_loudly() {
 
 #[test]
 fn f25_schedule_with_awkward_paths() {
-    let env = with(&[("systemctl", SYSTEMCTL), ("crontab", CRONTAB), ("launchctl", LAUNCHCTL)]);
+    let env = home_with(&[("systemctl", SYSTEMCTL), ("crontab", CRONTAB), ("launchctl", LAUNCHCTL)]);
     let table = b"1 2 3 4 5 other\n\xff\n";
-    std::fs::write(said(&env, "table"), table).expect("written");
+    std::fs::write(state_file(&env, "table"), table).expect("written");
     for name in [&b"50%"[..], b"a\nb", b"a\"b", b"a'b", b"a\\b", b"\xff\xfe", b"a\tb"] {
         let index = env.path().join(OsStr::from_bytes(name));
         for backend in ["systemd", "cron", "launchd"] {
@@ -509,28 +511,28 @@ fn f25_schedule_with_awkward_paths() {
                 .args(["schedule", "install", "--backend", backend])
                 .output()
                 .expect("ran");
-            let said = String::from_utf8_lossy(&ran.stderr);
-            assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(2), &b""[..]), "{backend} {said}");
-            assert!(said.contains("cannot schedule with") && said.contains("symbolic link"), "{said}");
+            let stderr = String::from_utf8_lossy(&ran.stderr);
+            assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(2), &b""[..]), "{backend} {stderr}");
+            assert!(stderr.contains("cannot schedule with") && stderr.contains("symbolic link"), "{stderr}");
         }
     }
     let ran = command(&env).env("UNSPOOL_X", "50%").args(["schedule", "install"]).output().expect("ran");
     assert_eq!(ran.status.code(), Some(2));
     assert_eq!(calls(&env), [""; 0]);
     assert!(!unit(&env, "").is_dir());
-    assert_eq!(std::fs::read(said(&env, "table")).expect("read"), table);
-    // Half a block of ours is for a person to look at.
-    std::fs::write(said(&env, "table"), "# >>> unspool >>>\n").expect("written");
+    assert_eq!(std::fs::read(state_file(&env, "table")).expect("read"), table);
+    // An incomplete block of ours is left to the user.
+    std::fs::write(state_file(&env, "table"), "# >>> unspool >>>\n").expect("written");
     let ran = schedule(&env, &["install", "--backend", "cron"]);
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("crontab -e"), "{}", ran.stderr);
-    assert_eq!(read(said(&env, "table")), "# >>> unspool >>>\n");
+    assert_eq!(read(state_file(&env, "table")), "# >>> unspool >>>\n");
 }
 
 #[test]
-fn f26_programs_in_the_way() {
-    let env = with(&[("crontab", CRONTAB)]);
-    // A folder others can write to comes first, then a relative one and an empty one.
+fn f26_programs_with_the_same_name_earlier_in_path() {
+    let env = home_with(&[("crontab", CRONTAB)]);
+    // First a folder that others can write to, then a relative and an empty one.
     let trap = env.path().join("trap");
     std::fs::create_dir_all(&trap).expect("made");
     std::fs::set_permissions(&trap, std::fs::Permissions::from_mode(0o777)).expect("set");

@@ -1,15 +1,16 @@
-//! Searching as a person or a program does: the query language, filters, context, paging, output.
+//! `search`: the query language, filters, context, paging and output, for people and for programs. Also F28 of the
+//! fault catalogue.
 
 use serde_json::{Value, json};
 
-use crate::util::{Env, Ran};
+use crate::support::env::{Env, Ran};
 
 const A: &str = "aaaa0000-0000-4000-8000-000000000001";
 const B: &str = "bbbb0000-0000-4000-8000-000000000002";
 const AGENT: &str = "a1b2c3d";
 
 /// A line of a conversation.
-struct Said<'a> {
+struct Line<'a> {
     session: &'a str,
     number: u32,
     parent: u32,
@@ -20,7 +21,7 @@ struct Said<'a> {
     message: Value,
 }
 
-impl Said<'_> {
+impl Line<'_> {
     fn line(&self) -> String {
         let kind = if self.message["role"] == "assistant" { "assistant" } else { "user" };
         let parent = (self.parent > 0).then(|| uuid(self.session, self.parent));
@@ -61,7 +62,7 @@ fn result(id: &str, text: &str, is_error: bool) -> Value {
 fn world() -> Env {
     let env = Env::new();
     let a = |number, parent, at, message| {
-        Said { session: A, number, parent, at, cwd: "/home/u/payments-api", branch: "main", agent: None, message }
+        Line { session: A, number, parent, at, cwd: "/home/u/payments-api", branch: "main", agent: None, message }
             .line()
     };
     let text = [
@@ -75,7 +76,7 @@ fn world() -> Env {
         ),
         a(4, 3, "2026-10-01T10:00:30.000Z", result("t1", "error[E0603]: function `kestrel` is private", true)),
         a(5, 4, "2026-10-01T10:00:40.000Z", claude("claude-opus-4", "abandoned branch about kestrel wings")),
-        // The user went back and asked again.
+        // The user rewound and asked again.
         a(6, 4, "2026-10-01T10:01:00.000Z", claude("claude-opus-4", "made the kestrel function public")),
         a(
             7,
@@ -91,7 +92,7 @@ fn world() -> Env {
         a(9, 8, "2026-10-01T10:01:30.000Z", claude("claude-opus-4", "done, the tests pass now")),
     ];
     env.write(format!("-home-u-payments-api/{A}.jsonl"), text.concat());
-    let agent = Said {
+    let agent = Line {
         session: A,
         number: 20,
         parent: 0,
@@ -103,7 +104,7 @@ fn world() -> Env {
     };
     env.write(format!("-home-u-payments-api/{A}/subagents/agent-{AGENT}.jsonl"), agent.line());
     let b = |number, parent, at, message| {
-        Said {
+        Line {
             session: B,
             number,
             parent,
@@ -128,7 +129,7 @@ fn json_of(ran: &Ran) -> Vec<Value> {
     ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// The numbers of the lines that are found, with the first letter of their session, in order.
+/// The numbers of the lines that are found, with the letter of their session, in order.
 fn found(env: &Env, args: &[&str]) -> String {
     let ran = env.run(&[&["search", "--no-refresh", "--json", "--messages", "-n", "100"], args].concat());
     assert!(matches!(ran.code, 0 | 1), "{args:?}: {} {}", ran.code, ran.stderr);
@@ -142,22 +143,22 @@ fn found(env: &Env, args: &[&str]) -> String {
     found.join(" ")
 }
 
-/// Skills and reminders stand in every session: they are found only where nothing that was said will do.
+/// Skills and reminders are in every session: they are found only if no message contains the words.
 #[test]
-fn what_claude_code_put_in_is_found_where_nothing_else_holds_the_words() {
+fn text_inserted_by_claude_code_is_found_if_nothing_else_matches() {
     let env = Env::new();
-    let said = |number, text: &str| {
+    let line_of = |number, text: &str| {
         let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
-        Said { session: A, number, parent: 0, at, cwd, branch, agent: None, message: person(text) }
+        Line { session: A, number, parent: 0, at, cwd, branch, agent: None, message: person(text) }
     };
     let put_in = |number, text: &str| {
-        let mut line: Value = serde_json::from_str(&said(number, text).line()).expect("JSON");
+        let mut line: Value = serde_json::from_str(&line_of(number, text).line()).expect("JSON");
         line["isMeta"] = json!(true);
         format!("{line}\n")
     };
     let lines = [
-        said(1, "handle the heron first, errors later").line(),
-        said(2, "wade slowly").line(),
+        line_of(1, "handle the heron first, errors later").line(),
+        line_of(2, "wade slowly").line(),
         put_in(3, "Vague instructions: handle errors properly, wade slowly, mind the bittern"),
     ];
     env.write(format!("-home-u-x/{A}.jsonl"), lines.concat());
@@ -175,28 +176,28 @@ fn what_claude_code_put_in_is_found_where_nothing_else_holds_the_words() {
     assert_eq!(found(&env, &["--sort", "newest", "handle errors properly"]), "a1");
 }
 
-/// In order of time, the parts of an identifier are no hits.
+/// Sorted by time, the parts of an identifier are not hits.
 #[test]
-fn by_time_an_identifier_must_be_there_as_a_whole() {
+fn sorted_by_time_an_identifier_must_match_as_a_whole() {
     let env = world();
     assert_eq!(found(&env, &["--sort", "newest", "parseRetryAfter"]), found(&env, &["-F", "parseRetryAfter"]));
 }
 
-/// `etry` and `afte` are nowhere as words, and nobody meant `entry`.
+/// `etry` and `afte` do not occur as words, but must not be corrected to `entry`.
 #[test]
-fn what_is_looked_for_letter_by_letter_is_not_corrected() {
+fn an_exact_search_is_not_corrected() {
     let env = world();
     let ran = env.run(&["search", "--no-refresh", "-F", "etryAfte"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
 }
 
 #[test]
-fn a_line_that_begins_with_a_dash_is_text() {
+fn a_query_that_begins_with_a_dash_is_text() {
     let env = world();
     assert_eq!(found(&env, &["- kestrel tile"]), found(&env, &["kestrel tile"]));
 }
 
-/// `--help` shows `-not` and `-tool:Bash`: typed in a shell, they are words of their own and no options.
+/// `--help` shows `-not` and `-tool:Bash`. Typed in a shell, they are separate arguments, but not options.
 #[test]
 fn words_with_a_dash_need_no_quotes() {
     let env = world();
@@ -210,7 +211,7 @@ fn words_with_a_dash_need_no_quotes() {
         assert_eq!(found(&env, args), found(&env, &[quoted]), "{args:?}");
     }
     assert_eq!(found(&env, &["rm", "-rf", "build"]), "a3");
-    // Behind -- everything is text.
+    // After -- everything is text.
     assert_eq!(found(&env, &["--", "-rf"]), "a3");
     assert_eq!(found(&env, &["--", "-F", "-wings"]), "a5");
     assert_eq!(found(&env, &["kestrel", "-role:human", "-role:assistant", "--", "-rf"]), "a3 a4 a7 a20");
@@ -231,7 +232,7 @@ fn words_with_a_dash_need_no_quotes() {
 }
 
 #[test]
-fn filters_narrow_down_exactly() {
+fn filters_select_exactly() {
     let env = world();
     for (args, expected) in [
         (&["kestrel"][..], "a1 a2 a3 a4 a5 a6 a7 a20 b1 b2"),
@@ -268,7 +269,7 @@ fn filters_narrow_down_exactly() {
         (&["kestrel is:error"], "a4"),
         (&["kestrel", "since:2d", "--role", "human"], "b1"),
         (&["tool:Edit"], "a7 a8"),
-        // A filter says enough by itself.
+        // A filter without words is a query too.
         (&["--tool", "Edit"], "a7 a8"),
         (&["--errors", "--until", "2026-10"], "a4"),
         (&["(tool:Edit OR tool:Bash) kestrel"], "a3 a4 a7"),
@@ -278,7 +279,7 @@ fn filters_narrow_down_exactly() {
 }
 
 #[test]
-fn the_query_language_says_what_it_says() {
+fn the_query_language() {
     let env = world();
     for (query, expected) in [
         ("\"kestrel function\"", "a6"),
@@ -292,21 +293,21 @@ fn the_query_language_says_what_it_says() {
         ("検索", "b1"),
         ("索エ", "b1"),
         ("retry_after", "a1 b2"),
-        // A command with a flag is text, if it stands somewhere as it was typed.
+        // A command with a flag is text, if it occurs as typed.
         ("rm -rf build", "a3"),
-        // A slip of the finger.
+        // A typo.
         ("kestrle wings -loop", "a2 a3 a4 a5 a6 a7 a20 b1 b2"),
     ] {
         assert_eq!(found(&env, &[query]), expected, "{query}");
     }
     assert_eq!(found(&env, &["-F", "--", "E0603]: fun"]), "a4");
     assert_eq!(found(&env, &["-F", "--", "estre"]), "a1 a2 a3 a4 a5 a6 a7 a20 b1 b2", "inside a word");
-    assert_eq!(found(&env, &["-F", "--", "Kestrel"]), "", "letter by letter");
+    assert_eq!(found(&env, &["-F", "--", "Kestrel"]), "", "with exact case");
     assert_eq!(found(&env, &["-F", "-i", "--", "KESTREL WINGS"]), "a5");
 }
 
 #[test]
-fn what_cannot_be_meant_is_pointed_at() {
+fn an_invalid_query_is_reported_with_its_position() {
     let env = world();
     let ran = env.run(&["search", "kestrel since:soon"]);
     assert_eq!(ran.code, 2);
@@ -321,7 +322,7 @@ fn what_cannot_be_meant_is_pointed_at() {
 }
 
 #[test]
-fn nothing_found_suggests_what_gives_hits() {
+fn without_hits_changes_that_give_hits_are_suggested() {
     let env = world();
     for (args, hint) in [
         (
@@ -342,12 +343,12 @@ fn nothing_found_suggests_what_gives_hits() {
 }
 
 /// The numbers of the lines before and after the best hit.
-fn near(env: &Env, args: &[&str]) -> (Vec<u64>, Vec<u64>) {
+fn context_of(env: &Env, args: &[&str]) -> (Vec<u64>, Vec<u64>) {
     let ran = env.run(&[&["search", "--no-refresh", "--json"], args].concat());
     let hit = json_of(&ran).into_iter().next().expect("a hit");
     let ids = |side: &str| -> Vec<u64> {
         let near = hit[side].as_array().into_iter().flatten();
-        near.map(|one| u64::from_str_radix(&one["uuid"].as_str().expect("an id")[9..13], 16).expect("a number"))
+        near.map(|message| u64::from_str_radix(&message["uuid"].as_str().expect("an id")[9..13], 16).expect("a number"))
             .collect()
     };
     (ids("before"), ids("after"))
@@ -356,7 +357,7 @@ fn near(env: &Env, args: &[&str]) -> (Vec<u64>, Vec<u64>) {
 #[test]
 fn context_follows_the_conversation() {
     let env = world();
-    // The abandoned branch (5) is not part of it, and a result comes with its call, both as one message.
+    // The abandoned branch (5) is not part of it. A result comes with its call, both as one message.
     for (query, count, expected) in [
         ("\"function public\"", "1", (vec![3], vec![7])),
         ("\"function public\"", "2", (vec![2, 3], vec![7, 9])),
@@ -367,7 +368,7 @@ fn context_follows_the_conversation() {
         ("\"cargo test kestrel\"", "1", (vec![2], vec![4])),
         ("\"file has been updated\"", "1", (vec![7], vec![9])),
     ] {
-        assert_eq!(near(&env, &["-C", count, query]), expected, "-C {count} {query}");
+        assert_eq!(context_of(&env, &["-C", count, query]), expected, "-C {count} {query}");
     }
     let ran = env.run(&["search", "--no-refresh", "--json", "-C", "2", "\"function public\""]);
     let hit = &json_of(&ran)[0];
@@ -377,15 +378,15 @@ fn context_follows_the_conversation() {
     assert!(ran.stdout.contains("The file has been updated"), "{}", ran.stdout);
 }
 
-/// Patterns and paths for which the engine's automata are too small find files all the same.
+/// Patterns and paths that are too large for the automata of the engine find files nevertheless.
 #[test]
 fn a_pattern_may_have_many_parts() {
     let env = Env::new();
     let path = format!("/home/u/x/{}/heron-0123456789abcdefgh", "deep/".repeat(250));
     let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
     let message = call("Read", "t1", json!({ "file_path": path }));
-    let said = Said { session: A, number: 1, parent: 0, at, cwd, branch, agent: None, message };
-    env.write(format!("-p/{A}.jsonl"), said.line());
+    let prompt = Line { session: A, number: 1, parent: 0, at, cwd, branch, agent: None, message };
+    env.write(format!("-p/{A}.jsonl"), prompt.line());
     env.index();
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     for (pattern, code) in
@@ -396,83 +397,84 @@ fn a_pattern_may_have_many_parts() {
     }
 }
 
-/// A session with two calls made at once. Each result is given with the message it follows, its call and its text.
+/// A session with two parallel calls. Each result is given as the number of the message it follows, its call and its
+/// text.
 fn two_calls(results: [(u32, &str, &str); 2]) -> Env {
     let env = Env::new();
-    let said = |number, parent, message| {
+    let line_of = |number, parent, message| {
         let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
-        Said { session: A, number, parent, at, cwd, branch, agent: None, message }.line()
+        Line { session: A, number, parent, at, cwd, branch, agent: None, message }.line()
     };
-    let [one, other] = results.map(|(parent, call, text)| (parent, result(call, text, false)));
+    let [first, second] = results.map(|(parent, call, text)| (parent, result(call, text, false)));
     let lines = [
-        said(1, 0, person("count the herons")),
-        said(2, 1, call("Bash", "t1", json!({"command": "count first"}))),
-        said(3, 2, call("Bash", "t2", json!({"command": "count second"}))),
-        said(4, one.0, one.1),
-        said(5, other.0, other.1),
-        said(6, 5, claude("claude-opus-4", "altogether a flock")),
+        line_of(1, 0, person("count the herons")),
+        line_of(2, 1, call("Bash", "t1", json!({"command": "count first"}))),
+        line_of(3, 2, call("Bash", "t2", json!({"command": "count second"}))),
+        line_of(4, first.0, first.1),
+        line_of(5, second.0, second.1),
+        line_of(6, 5, claude("claude-opus-4", "altogether a flock")),
     ];
     env.write(format!("-p/{A}.jsonl"), lines.concat());
     env.index();
     env
 }
 
-/// Several calls at once: each is followed by the next one and by its own result, where the conversation ends.
+/// Parallel calls: each is followed by the next one and by its own result, where the conversation ends.
 #[test]
-fn context_goes_on_behind_calls_that_were_made_at_once() {
+fn context_continues_after_parallel_calls() {
     let env = two_calls([(2, "t1", "seventeen"), (3, "t2", "twenty")]);
     for (query, expected) in [
         ("herons", (vec![], vec![2, 3, 6])),
         ("flock", (vec![1, 2, 3], vec![])),
         ("\"seventeen\"", (vec![1, 2], vec![3, 6])),
     ] {
-        assert_eq!(near(&env, &["-C", "3", query]), expected, "{query}");
+        assert_eq!(context_of(&env, &["-C", "3", query]), expected, "{query}");
     }
 }
 
-/// The same, with results that follow one another in the order in which they came.
+/// The same, with results that follow one another in the order of their arrival.
 #[test]
-fn context_shows_a_call_once_whenever_its_result_came() {
+fn context_shows_a_call_once_wherever_its_result_is() {
     let env = two_calls([(3, "t2", "twenty"), (4, "t1", "seventeen")]);
     for (query, expected) in [
         ("\"count second\"", (vec![1, 2], vec![4, 6])),
         ("\"count first\"", (vec![1], vec![3, 5, 6])),
         ("flock", (vec![1, 3, 2], vec![])),
     ] {
-        assert_eq!(near(&env, &["-C", "3", query]), expected, "{query}");
+        assert_eq!(context_of(&env, &["-C", "3", query]), expected, "{query}");
     }
     let ran = env.run(&["search", "--no-refresh", "--json", "-C", "3", "\"count second\""]);
     assert_eq!(json_of(&ran)[0]["before"][1]["result"], "seventeen");
 }
 
-/// Reminders and the output of hooks take no place of what was said, unless they are what was looked for.
+/// Reminders and the output of hooks do not count as context, unless they are the hit.
 #[test]
-fn context_is_what_was_said() {
+fn context_consists_of_messages() {
     let env = Env::new();
-    let said = |number, parent, message, is_meta: bool| {
+    let line_of = |number, parent, message, is_meta: bool| {
         let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
-        let line = Said { session: A, number, parent, at, cwd, branch, agent: None, message }.line();
+        let line = Line { session: A, number, parent, at, cwd, branch, agent: None, message }.line();
         let mut line: Value = serde_json::from_str(&line).expect("a line");
         line["isMeta"] = json!(is_meta);
         format!("{line}\n")
     };
     let lines = [
-        said(1, 0, person("a heron"), false),
-        said(2, 1, person("mind the reeds"), true),
-        said(3, 2, claude("claude-opus-4", "a bittern"), false),
+        line_of(1, 0, person("a heron"), false),
+        line_of(2, 1, person("mind the reeds"), true),
+        line_of(3, 2, claude("claude-opus-4", "a bittern"), false),
     ];
     env.write(format!("-p/{A}.jsonl"), lines.concat());
     env.index();
-    assert_eq!(near(&env, &["-C", "1", "bittern"]), (vec![1], vec![]));
-    assert_eq!(near(&env, &["-C", "1", "heron"]), (vec![], vec![3]));
-    assert_eq!(near(&env, &["-C", "1", "--role", "meta", "reeds"]), (vec![1], vec![3]));
+    assert_eq!(context_of(&env, &["-C", "1", "bittern"]), (vec![1], vec![]));
+    assert_eq!(context_of(&env, &["-C", "1", "heron"]), (vec![], vec![3]));
+    assert_eq!(context_of(&env, &["-C", "1", "--role", "meta", "reeds"]), (vec![1], vec![3]));
 }
 
-/// What subagents say stands in their parent's file without a parent of its own, often between that of others.
+/// Messages of subagents in the file of their session have no parent uuid, and are often mixed with those of others.
 #[test]
-fn context_of_what_a_subagent_reported() {
+fn context_of_a_subagent_in_the_file_of_its_session() {
     let env = Env::new();
-    let said = |number: u32, agent: &str, message: Value| {
+    let line_of = |number: u32, agent: &str, message: Value| {
         let kind = if message["role"] == "assistant" { "assistant" } else { "user" };
         let inner =
             json!({"type": kind, "uuid": uuid(A, number), "timestamp": "2026-10-01T10:00:00.000Z", "message": message});
@@ -484,32 +486,32 @@ fn context_of_what_a_subagent_reported() {
         format!("{line}\n")
     };
     let lines = [
-        said(1, "a1", claude("claude-haiku-4", "look for the heron")),
-        said(2, "a1", call("Bash", "t1", json!({"command": "grep reeds"}))),
-        said(3, "a2", claude("claude-haiku-4", "another agent altogether")),
-        said(4, "a1", result("t1", "standing in the reeds", false)),
-        said(5, "a1", claude("claude-haiku-4", "found the bittern")),
-        said(6, "a2", claude("claude-haiku-4", "and on with it")),
-        said(7, "a1", claude("claude-haiku-4", "that is all")),
+        line_of(1, "a1", claude("claude-haiku-4", "look for the heron")),
+        line_of(2, "a1", call("Bash", "t1", json!({"command": "grep reeds"}))),
+        line_of(3, "a2", claude("claude-haiku-4", "another agent altogether")),
+        line_of(4, "a1", result("t1", "standing in the reeds", false)),
+        line_of(5, "a1", claude("claude-haiku-4", "found the bittern")),
+        line_of(6, "a2", claude("claude-haiku-4", "and on with it")),
+        line_of(7, "a1", claude("claude-haiku-4", "that is all")),
     ];
     env.write(format!("-p/{A}.jsonl"), lines.concat());
     env.index();
-    assert_eq!(near(&env, &["-C", "1", "bittern"]), (vec![2], vec![7]));
-    assert_eq!(near(&env, &["-C", "5", "bittern"]), (vec![1, 2], vec![7]));
+    assert_eq!(context_of(&env, &["-C", "1", "bittern"]), (vec![2], vec![7]));
+    assert_eq!(context_of(&env, &["-C", "5", "bittern"]), (vec![1, 2], vec![7]));
 }
 
 /// Two lines that name each other as their parent.
 #[test]
-fn in_a_circle_of_parents_nothing_is_shown_twice() {
+fn a_circle_of_parents_shows_nothing_twice() {
     let env = Env::new();
-    let said = |number, parent, text| {
+    let line_of = |number, parent, text| {
         let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
-        Said { session: A, number, parent, at, cwd, branch, agent: None, message: person(text) }.line()
+        Line { session: A, number, parent, at, cwd, branch, agent: None, message: person(text) }.line()
     };
-    env.write(format!("-p/{A}.jsonl"), said(1, 2, "the heron") + &said(2, 1, "the bittern"));
+    env.write(format!("-p/{A}.jsonl"), line_of(1, 2, "the heron") + &line_of(2, 1, "the bittern"));
     env.index();
-    assert_eq!(near(&env, &["-C", "4", "bittern"]), (vec![1], vec![]));
-    assert_eq!(near(&env, &["-C", "4", "heron"]), (vec![2], vec![]));
+    assert_eq!(context_of(&env, &["-C", "4", "bittern"]), (vec![1], vec![]));
+    assert_eq!(context_of(&env, &["-C", "4", "heron"]), (vec![2], vec![]));
 }
 
 #[test]
@@ -546,7 +548,7 @@ fn pages_have_no_gaps_and_no_repeats() {
     let page = |args: &[&str]| env.run(&[&["search", "--no-refresh", "--json", "-n", "5"], args].concat());
     let first = json_of(&page(&["wagtail", "--since", "90d"]));
     let cursor = first.last().and_then(|summary| summary["next_cursor"].as_str()).expect("a cursor").to_string();
-    // How much is shown of each session makes no difference; it goes on where the first page ended.
+    // The number of hits per session makes no difference; the next page continues where the first ended.
     let second = json_of(&page(&["wagtail", "--since", "90d", "-m", "1", "--cursor", &cursor]));
     assert_eq!(second.len(), 6);
     assert!(second.iter().all(|hit| hit["type"] != "hit" || !first.contains(hit)));
@@ -586,20 +588,20 @@ fn lists_for_other_programs() {
     assert_eq!(lines(&["-q"]), [""; 0]);
     assert_eq!(env.run(&["search", "-q", "kestrel"]).code, 0);
     assert_eq!(env.run(&["search", "-q", "\"zebra\""]).code, 1);
-    let one = env.run(&["search", "--no-refresh", "-m", "1", "kestrel"]);
-    assert_eq!(one.stdout.lines().count(), 2, "one hit of each session");
+    let ran = env.run(&["search", "--no-refresh", "-m", "1", "kestrel"]);
+    assert_eq!(ran.stdout.lines().count(), 2, "one hit per session");
 }
 
-/// A list that is cut without a word is a wrong one; people see how many more there are, programs do not.
+/// A list that is cut silently is wrong: people see how many more there are, programs do not.
 #[test]
-fn lists_for_other_programs_are_whole() {
+fn lists_for_other_programs_are_complete() {
     let env = Env::new();
     for number in 0..23 {
         let id = format!("cccc0000-0000-4000-8000-{number:012}");
         let line = |part: u32, agent: bool| {
             let uuid = format!("dddd{part:04}-0000-4000-8000-{number:012}");
-            let said = person(if agent { "a wagtail as the agent saw it" } else { "wagtail" });
-            let mut line = json!({"type": "user", "uuid": uuid, "sessionId": id, "message": said});
+            let message = person(if agent { "a wagtail as the agent saw it" } else { "wagtail" });
+            let mut line = json!({"type": "user", "uuid": uuid, "sessionId": id, "message": message});
             if agent {
                 line["agentId"] = json!(format!("a{part}"));
                 line["isSidechain"] = json!(true);
@@ -627,7 +629,8 @@ fn lists_for_other_programs_are_whole() {
     }
 }
 
-/// A folder may be called anything; a terminal must not obey it, and a program must be able to open it.
+/// A folder name may contain escape sequences: a terminal must not get them, but a program must be able to open the
+/// path.
 #[test]
 fn paths_are_exact_for_programs_and_harmless_on_a_terminal() {
     let env = Env::new();
@@ -641,14 +644,14 @@ fn paths_are_exact_for_programs_and_harmless_on_a_terminal() {
     assert_eq!(env.on_terminal(&["search", "--paths", "-0", "wagtail"]), Some(format!("{path}\0")));
 }
 
-/// A subagent's transcript without the session that sent it: nothing was deleted, and nothing can be resumed.
+/// A transcript of a subagent without that of its session: nothing was deleted, and nothing can be resumed.
 #[test]
-fn a_session_of_which_only_subagents_are_known() {
+fn a_session_with_only_subagents_is_marked() {
     let env = Env::new();
     let (at, cwd, branch) = ("2026-10-01T10:00:00.000Z", "/home/u/x", "main");
     let message = claude("claude-haiku-4", "a wagtail");
-    let said = Said { session: A, number: 1, parent: 0, at, cwd, branch, agent: Some(AGENT), message };
-    let path = env.write(format!("-home-u-x/{A}/subagents/agent-{AGENT}.jsonl"), said.line());
+    let prompt = Line { session: A, number: 1, parent: 0, at, cwd, branch, agent: Some(AGENT), message };
+    let path = env.write(format!("-home-u-x/{A}/subagents/agent-{AGENT}.jsonl"), prompt.line());
     env.index();
     let shown = || env.run(&["search", "-C", "1", "wagtail"]).stdout + &env.run(&["sessions", "--tree"]).stdout;
     let hit = env.hits("wagtail").pop().expect("a hit");
@@ -657,7 +660,7 @@ fn a_session_of_which_only_subagents_are_known() {
     let ran = env.run(&["resume", A]);
     assert!(ran.code == 1 && ran.stderr.contains("only subagents are known"), "{}", ran.stderr);
     for number in 1..4 {
-        said_alone(&env, number, "something else stays");
+        write_session(&env, number, "something else stays");
     }
     env.index();
     std::fs::remove_file(path).expect("removed");
@@ -667,20 +670,20 @@ fn a_session_of_which_only_subagents_are_known() {
 }
 
 /// A session with one message, in a file of its own.
-fn said_alone(env: &Env, number: u32, text: &str) {
+fn write_session(env: &Env, number: u32, text: &str) {
     let id = format!("cccc0000-0000-4000-8000-{number:012}");
     let line = json!({"type": "user", "uuid": uuid(B, number), "sessionId": id, "message": person(text)});
     env.write(format!("-home-u-x/{id}.jsonl"), format!("{line}\n"));
 }
 
-/// Programs get a title as it is; people see where it was cut.
+/// Programs get the complete title; people see where it was cut.
 #[test]
-fn titles_are_whole_for_programs() {
+fn titles_are_complete_for_programs() {
     let env = Env::new();
     let title = format!("a wagtail {}at the end", "and another one ".repeat(20));
     let line = json!({"type": "custom-title", "customTitle": title, "sessionId": A});
-    let said = json!({"type": "user", "uuid": uuid(A, 1), "sessionId": A, "message": person("what is it")});
-    env.write(format!("-home-u-x/{A}.jsonl"), format!("{said}\n{line}\n"));
+    let prompt = json!({"type": "user", "uuid": uuid(A, 1), "sessionId": A, "message": person("what is it")});
+    env.write(format!("-home-u-x/{A}.jsonl"), format!("{prompt}\n{line}\n"));
     env.index();
     assert_eq!(env.hits("what is it")[0]["title"], title);
     let listed: Value = serde_json::from_str(&env.run(&["sessions", "--json"]).stdout).expect("JSON");
@@ -728,27 +731,27 @@ fn the_running_session_is_found_when_it_is_named() {
     }
 }
 
-/// A folder that is there is meant as seen from here, whatever others are called the same.
+/// A relative path names the folder that exists here, even if other projects have the same name.
 #[test]
-fn a_relative_folder_is_the_one_that_is_there() {
+fn a_relative_folder_is_the_existing_one() {
     let env = Env::new();
     let here = env.path().canonicalize().expect("a folder");
     std::fs::create_dir(here.join("repo")).expect("made");
-    let said = |session: &str, cwd: &str| {
+    let line_of = |session: &str, cwd: &str| {
         let (at, branch, message) = ("2026-10-01T10:00:00.000Z", "main", person("wagtail"));
-        Said { session, number: 1, parent: 0, at, cwd, branch, agent: None, message }.line()
+        Line { session, number: 1, parent: 0, at, cwd, branch, agent: None, message }.line()
     };
-    env.write(format!("-p/{A}.jsonl"), said(A, here.join("repo").to_str().expect("UTF-8")));
-    env.write(format!("-p/{B}.jsonl"), said(B, "/elsewhere/repo/src"));
+    env.write(format!("-p/{A}.jsonl"), line_of(A, here.join("repo").to_str().expect("UTF-8")));
+    env.write(format!("-p/{B}.jsonl"), line_of(B, "/elsewhere/repo/src"));
     env.index();
     let found_in = |folder: &str| found(&env, &["wagtail", "--cwd", folder]);
     assert_eq!((found_in("repo").as_str(), found_in("./repo").as_str(), found_in(".").as_str()), ("a1", "a1", "a1"));
     assert_eq!((found_in("elsewhere").as_str(), found_in("repo/src").as_str()), ("b1", "b1"));
 }
 
-/// A program cannot follow a sentence.
+/// Programs get suggestions as fields, not as sentences.
 #[test]
-fn suggestions_say_what_to_change_by_name() {
+fn suggestions_name_the_option_to_change() {
     let env = world();
     for (args, key, expected) in [
         (&["tile", "--until", "2026-10"][..], "drop", json!(["until"])),
@@ -759,7 +762,7 @@ fn suggestions_say_what_to_change_by_name() {
         let ran = env.run(&[&["search", "--no-refresh", "--json"], args].concat());
         let summary = json_of(&ran).pop().expect("a summary");
         let suggestions = summary["suggestions"].as_array().expect("a list");
-        assert!(suggestions.iter().any(|one| one[key] == expected), "{args:?}: {summary}");
+        assert!(suggestions.iter().any(|suggestion| suggestion[key] == expected), "{args:?}: {summary}");
     }
     let mut command = env.command();
     command.args(["search", "--no-refresh", "--json", "tile"]).env("CLAUDE_CODE_SESSION_ID", B);
@@ -769,7 +772,7 @@ fn suggestions_say_what_to_change_by_name() {
 }
 
 #[test]
-fn order_by_time() {
+fn hits_can_be_sorted_by_time() {
     let env = world();
     let order = |sort: &str| -> Vec<String> {
         let lines = json_of(&env.run(&["search", "--no-refresh", "--json", "--messages", "--sort", sort, "kestrel"]));
@@ -779,7 +782,7 @@ fn order_by_time() {
     assert!(newest.is_sorted_by(|a, b| a >= b), "{newest:?}");
     oldest.reverse();
     assert!(oldest.is_sorted_by(|a, b| a >= b), "{oldest:?}");
-    // All words must be there, where one more or less cannot be told by the order.
+    // All words must match, since the order does not show how many do.
     let lines = json_of(&env.run(&["search", "--no-refresh", "--json", "--sort", "newest", "kestrel nest"]));
     assert_eq!(lines.iter().filter(|line| line["type"] == "hit").count(), 1);
 }
@@ -797,16 +800,16 @@ fn every_line_of_json_fits_its_schema() {
     ] {
         for line in json_of(&env.run(&[&["search", "--json"], args].concat())) {
             let kind = line["type"].as_str().expect("a type");
-            let wrong = misfits(&schema["$defs"][kind], &schema["$defs"], &line, kind);
+            let wrong = violations(&schema["$defs"][kind], &schema["$defs"], &line, kind);
             assert_eq!(wrong, [""; 0], "{line}");
         }
     }
 }
 
-/// What does not fit a schema: as much of JSON Schema as ours uses.
-fn misfits(schema: &Value, defs: &Value, value: &Value, at: &str) -> Vec<String> {
+/// Violations of a schema, for the part of JSON Schema that ours uses.
+fn violations(schema: &Value, defs: &Value, value: &Value, at: &str) -> Vec<String> {
     if let Some(name) = schema["$ref"].as_str().and_then(|name| name.strip_prefix("#/$defs/")) {
-        return misfits(&defs[name], defs, value, at);
+        return violations(&defs[name], defs, value, at);
     }
     let actual = match value {
         Value::Null => "null",
@@ -818,7 +821,7 @@ fn misfits(schema: &Value, defs: &Value, value: &Value, at: &str) -> Vec<String>
         Value::Object(_) => "object",
     };
     let allowed: Vec<&str> = match &schema["type"] {
-        Value::String(one) => vec![one],
+        Value::String(name) => vec![name],
         Value::Array(many) => many.iter().filter_map(Value::as_str).collect(),
         _ => vec![actual],
     };
@@ -831,7 +834,7 @@ fn misfits(schema: &Value, defs: &Value, value: &Value, at: &str) -> Vec<String>
         let known = schema["properties"].as_object().cloned().unwrap_or_default();
         for (name, inner) in fields {
             match known.get(name) {
-                Some(schema) => wrong.extend(misfits(schema, defs, inner, &format!("{at}.{name}"))),
+                Some(schema) => wrong.extend(violations(schema, defs, inner, &format!("{at}.{name}"))),
                 None => wrong.push(format!("{at}.{name} is not in the schema")),
             }
         }
@@ -840,7 +843,7 @@ fn misfits(schema: &Value, defs: &Value, value: &Value, at: &str) -> Vec<String>
         wrong.extend(missing.map(|name| format!("{at}.{name} is missing")));
     }
     for (index, inner) in value.as_array().into_iter().flatten().enumerate() {
-        wrong.extend(misfits(&schema["items"], defs, inner, &format!("{at}[{index}]")));
+        wrong.extend(violations(&schema["items"], defs, inner, &format!("{at}[{index}]")));
     }
     wrong
 }
@@ -880,9 +883,9 @@ fn f28_secrets_are_masked_around_a_hit_too() {
     assert!(env.run(&["search", "--reveal", "-C", "1", "kestrel"]).stdout.contains(secret));
 }
 
-/// More hits than are put in order at first: later pages still hold all of them.
+/// More hits than are ranked at first: the pages still contain all of them.
 #[test]
-fn pages_reach_behind_what_is_ranked_closely() {
+fn pages_reach_beyond_the_ranked_hits() {
     let env = Env::new();
     for number in 0..260 {
         let id = format!("cccc0000-0000-4000-8000-{number:012}");
@@ -910,19 +913,19 @@ fn pages_reach_behind_what_is_ranked_closely() {
     }
 }
 
-/// A session of one person, a line for each text.
+/// A session of prompts, one line for each text.
 fn monologue(env: &Env, session: &str, texts: &[&str]) {
     let line = |(at, text): (usize, &&str)| {
         let number = at as u32 + 1;
         let at = "2026-10-01T10:00:00.000Z";
-        Said { session, number, parent: 0, at, cwd: "/home/u/x", branch: "main", agent: None, message: person(text) }
+        Line { session, number, parent: 0, at, cwd: "/home/u/x", branch: "main", agent: None, message: person(text) }
             .line()
     };
     env.write(format!("-home-u-x/{session}.jsonl"), texts.iter().enumerate().map(line).collect::<String>());
 }
 
 #[test]
-fn text_that_was_pasted_is_found_whatever_it_holds() {
+fn pasted_text_is_found_whatever_it_contains() {
     let env = Env::new();
     let long: String = (0..90).map(|number| format!("at Object.step{number} (lib/run{number}.js) &&\n")).collect();
     let texts = [
@@ -947,12 +950,12 @@ fn text_that_was_pasted_is_found_whatever_it_holds() {
         (texts[4], "a5"),
         ("-la then", "a6"),
         (&long, "a7"),
-        // Words with this beginning, though the letters with a star stand in bold text.
+        // A prefix search, although the text contains the letters with a star, in bold.
         ("fixed*", "a9 a10"),
     ] {
         let ran = env.run(&["search", "--no-refresh", "--json", "--messages", "-n", "100", query]);
         assert_eq!(ran.code, 0, "{query}: {}", ran.stderr);
-        assert!(found(&env, &[query]).split(' ').any(|one| expected.split(' ').any(|right| right == one)), "{query}");
+        assert!(found(&env, &[query]).split(' ').any(|line| expected.split(' ').any(|right| right == line)), "{query}");
         let first = json_of(&ran)[0]["uuid"].as_str().unwrap_or_default().to_string();
         assert!(
             expected.split(' ').any(|right| uuid(A, right[1..].parse().expect("a number")) == first),
@@ -960,13 +963,13 @@ fn text_that_was_pasted_is_found_whatever_it_holds() {
         );
     }
     assert_eq!(found(&env, &["fixed*"]), "a9 a10");
-    assert_eq!(found(&env, &["-F", "those PR"]), "a8", "a small letter behind capitals cuts them elsewhere");
+    assert_eq!(found(&env, &["-F", "those PR"]), "a8", "a lower-case letter after capitals splits them differently");
     let refused = env.run(&["search", "--no-refresh", "kind:pod nginx"]);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
 }
 
 #[test]
-fn words_are_found_by_what_one_remembers_of_them() {
+fn words_are_found_by_parts_and_other_forms() {
     let env = Env::new();
     let long =
         format!("{}never retry after removal\n{}", "noise of a log\n".repeat(400), "noise of a log\n".repeat(400));
@@ -991,7 +994,7 @@ fn words_are_found_by_what_one_remembers_of_them() {
         ("messageTypeGro", 2),
         ("rule disabling", 3),
         ("entitprocess", 4),
-        // Among three hundred that hold the same words in another order.
+        // Among three hundred with the same words in another order.
         ("never retry after removal", 5),
     ] {
         let ran = env.run(&["search", "--no-refresh", "--json", "--messages", query]);

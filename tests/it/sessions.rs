@@ -1,8 +1,9 @@
-//! `sessions`: the list against what the files hold, and the marks of sessions that are out of the ordinary.
+//! `sessions` and `resume`: the list compared with the files, and the marks of unusual sessions.
 
 use serde_json::Value;
 
-use crate::util::{Env, session, user_line, uuid};
+use crate::support::env::Env;
+use crate::support::transcript::{session, user_line, uuid};
 
 /// All sessions as JSON, by the first eight characters of their ids.
 fn listed(env: &Env, args: &[&str]) -> Vec<Value> {
@@ -11,8 +12,11 @@ fn listed(env: &Env, args: &[&str]) -> Vec<Value> {
     ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-fn one<'v>(sessions: &'v [Value], id: &str) -> &'v Value {
-    sessions.iter().find(|one| one["session_id"].as_str().is_some_and(|found| found.starts_with(id))).expect("listed")
+fn by_id<'v>(sessions: &'v [Value], id: &str) -> &'v Value {
+    sessions
+        .iter()
+        .find(|session| session["session_id"].as_str().is_some_and(|found| found.starts_with(id)))
+        .expect("listed")
 }
 
 fn fixtures() -> (Env, Vec<Value>) {
@@ -25,42 +29,42 @@ fn fixtures() -> (Env, Vec<Value>) {
 #[test]
 fn every_transcript_with_words_is_listed_once_newest_first() {
     let (_env, sessions) = fixtures();
-    let ids: Vec<&str> = sessions.iter().filter_map(|one| one["session_id"].as_str()).collect();
+    let ids: Vec<&str> = sessions.iter().filter_map(|session| session["session_id"].as_str()).collect();
     let mut unique = ids.clone();
     unique.sort_unstable();
     unique.dedup();
     assert_eq!(ids.len(), unique.len());
-    let ended: Vec<Option<&str>> = sessions.iter().map(|one| one["ended"].as_str()).collect();
+    let ended: Vec<Option<&str>> = sessions.iter().map(|session| session["ended"].as_str()).collect();
     assert!(ended.windows(2).all(|pair| pair[0] >= pair[1]), "{ended:?}");
-    assert!(!ids.iter().any(|id| id.starts_with("11000005")), "an empty file is no session");
+    assert!(!ids.iter().any(|id| id.starts_with("11000005")), "an empty file is not a session");
 }
 
 #[test]
-fn what_is_out_of_the_ordinary_is_marked_and_linked() {
+fn unusual_sessions_are_marked_and_linked() {
     let (_env, sessions) = fixtures();
-    let handed = one(&sessions, "14000001");
-    let background = one(&sessions, "14000002");
+    let handed = by_id(&sessions, "14000001");
+    let background = by_id(&sessions, "14000002");
     assert_eq!(handed["continued_in"], background["session_id"]);
     assert_eq!(background["continues"], handed["session_id"]);
     assert_eq!(background["background"], true);
-    assert_eq!(one(&sessions, "15000002")["forked_from"], one(&sessions, "15000001")["session_id"]);
-    let orphan = one(&sessions, "05000098");
+    assert_eq!(by_id(&sessions, "15000002")["forked_from"], by_id(&sessions, "15000001")["session_id"]);
+    let orphan = by_id(&sessions, "05000098");
     assert_eq!((&orphan["source_missing"], &orphan["agents_only"]), (&false.into(), &true.into()));
     assert_eq!(orphan["agents"].as_array().map(Vec::len), Some(1));
-    assert!(sessions.iter().any(|one| one["history_only"] == true), "sessions that only the history knows");
+    assert!(sessions.iter().any(|session| session["history_only"] == true), "no session that only the history knows");
 }
 
 #[test]
 fn subagents_belong_to_their_session() {
     let (env, sessions) = fixtures();
-    let agents = one(&sessions, "05000001")["agents"].as_array().expect("agents").clone();
+    let agents = by_id(&sessions, "05000001")["agents"].as_array().expect("agents").clone();
     assert_eq!(agents.len(), 2);
     assert!(agents.iter().any(|agent| agent["title"] == "Survey Retry-After handling"));
     let tree = env.run(&["sessions", "--no-refresh", "--tree", "--session", "05000001"]);
     assert!(tree.stdout.contains("└ a7d31c09be52f4466  Survey Retry-After handling"), "{}", tree.stdout);
 }
 
-/// An answer's line.
+/// A line of the assistant.
 fn answer(id: &str, number: u32, message: &str, output: u64, at: &str) -> String {
     let uuid = uuid(number);
     format!(
@@ -69,7 +73,7 @@ fn answer(id: &str, number: u32, message: &str, output: u64, at: &str) -> String
 }
 
 #[test]
-fn figures_are_those_of_the_file_however_it_was_read() {
+fn figures_do_not_depend_on_the_number_of_runs() {
     let env = Env::new();
     let id = session(1);
     let file = format!("-home-u-x/{id}.jsonl");
@@ -94,11 +98,13 @@ fn figures_are_those_of_the_file_however_it_was_read() {
 }
 
 #[test]
-fn filters_and_sorting_choose_and_order() {
+fn sessions_can_be_filtered_and_sorted() {
     let (env, all) = fixtures();
     let paper = listed(&env, &["--project", "paperplane"]);
     assert!(!paper.is_empty() && paper.len() < all.len());
-    assert!(paper.iter().all(|one| one["project"].as_str().is_some_and(|project| project.ends_with("paperplane"))));
+    assert!(
+        paper.iter().all(|session| session["project"].as_str().is_some_and(|project| project.ends_with("paperplane")))
+    );
     let large = listed(&env, &["--sort", "size", "-n", "3"]);
     assert_eq!(large.len(), 3);
     assert!(large[0]["bytes"].as_u64() >= large[1]["bytes"].as_u64());
@@ -116,7 +122,7 @@ fn a_deleted_transcript_stays_in_the_list() {
     std::fs::remove_file(env.file(format!("-home-u-x/{}.jsonl", session(2)))).expect("removed");
     env.index();
     let sessions = listed(&env, &[]);
-    let gone: Vec<bool> = sessions.iter().filter_map(|one| one["source_missing"].as_bool()).collect();
+    let gone: Vec<bool> = sessions.iter().filter_map(|session| session["source_missing"].as_bool()).collect();
     assert_eq!((sessions.len(), gone.iter().filter(|gone| **gone).count()), (5, 1));
     let ran = env.run(&["resume", "--no-refresh", &session(2)]);
     assert_eq!(ran.code, 1);
@@ -124,7 +130,7 @@ fn a_deleted_transcript_stays_in_the_list() {
 }
 
 #[test]
-fn a_spreadsheet_gets_no_formulas() {
+fn csv_contains_no_formulas() {
     let env = Env::new();
     let id = session(1);
     env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, "=HYPERLINK(\"http://x\", \"a\")"));

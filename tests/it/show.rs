@@ -1,6 +1,7 @@
 //! `show`: the conversation as it happened, from the index alone.
 
-use crate::util::{Env, session, user_line, uuid};
+use crate::support::env::Env;
+use crate::support::transcript::{session, user_line, uuid};
 
 fn fixtures() -> Env {
     let env = Env::with_fixtures("home");
@@ -15,7 +16,7 @@ fn shown(env: &Env, args: &[&str]) -> String {
 }
 
 /// A line of a conversation that follows another.
-fn said(id: &str, number: u32, parent: Option<u32>, role: &str, content: &str) -> String {
+fn message_line(id: &str, number: u32, parent: Option<u32>, role: &str, content: &str) -> String {
     let parent = parent.map_or("null".to_string(), |parent| format!("\"{}\"", uuid(parent)));
     let uuid = uuid(number);
     format!(
@@ -24,35 +25,47 @@ fn said(id: &str, number: u32, parent: Option<u32>, role: &str, content: &str) -
 }
 
 #[test]
-fn a_conversation_is_shown_whole() {
+fn a_conversation_is_shown_completely() {
     let env = Env::new();
     let id = session(1);
     let lines = [
-        said(&id, 1, None, "user", r#""why does it fail?""#),
-        said(&id, 2, Some(1), "assistant", r##"[{"type":"text","text":"# Plan\nI **look**:\n- first\n- then"}]"##),
-        said(
+        message_line(&id, 1, None, "user", r#""why does it fail?""#),
+        message_line(
+            &id,
+            2,
+            Some(1),
+            "assistant",
+            r##"[{"type":"text","text":"# Plan\nI **look**:\n- first\n- then"}]"##,
+        ),
+        message_line(
             &id,
             3,
             Some(2),
             "assistant",
             r#"[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"cargo test -q"}}]"#,
         ),
-        said(&id, 4, Some(3), "user", r#"[{"type":"tool_result","tool_use_id":"t1","content":"running 2 tests\nok"}]"#),
-        said(
+        message_line(
+            &id,
+            4,
+            Some(3),
+            "user",
+            r#"[{"type":"tool_result","tool_use_id":"t1","content":"running 2 tests\nok"}]"#,
+        ),
+        message_line(
             &id,
             5,
             Some(4),
             "assistant",
             r#"[{"type":"tool_use","id":"t2","name":"Edit","input":{"file_path":"/home/u/x/src/a.rs","old_string":"let a = 1;\nlet b;","new_string":"let a = 2;\nlet b;"}}]"#,
         ),
-        said(
+        message_line(
             &id,
             6,
             Some(5),
             "user",
             r#"[{"type":"tool_result","tool_use_id":"t2","content":"The file has been updated."}]"#,
         ),
-        said(&id, 7, Some(6), "assistant", r#"[{"type":"thinking","thinking":"hm"}]"#),
+        message_line(&id, 7, Some(6), "assistant", r#"[{"type":"thinking","thinking":"hm"}]"#),
     ];
     env.write(format!("-home-u-x/{id}.jsonl"), lines.concat());
     env.index();
@@ -97,19 +110,19 @@ fn size(bytes: usize) -> String {
 }
 
 #[test]
-fn what_a_rewind_left_behind_is_folded() {
+fn messages_before_a_rewind_are_folded() {
     let env = Env::new();
     let id = session(1);
     let text = |words: &str| format!(r#"[{{"type":"text","text":"{words}"}}]"#);
     let lines = [
-        said(&id, 1, None, "user", r#""begin""#),
-        said(&id, 2, Some(1), "assistant", &text("begun")),
-        said(&id, 3, Some(2), "user", r#""wrong way""#),
-        said(&id, 4, Some(3), "assistant", &text("went wrong")),
-        said(&id, 5, Some(2), "user", r#""right way""#),
-        said(&id, 6, Some(5), "assistant", &text("went right")),
+        message_line(&id, 1, None, "user", r#""begin""#),
+        message_line(&id, 2, Some(1), "assistant", &text("begun")),
+        message_line(&id, 3, Some(2), "user", r#""wrong way""#),
+        message_line(&id, 4, Some(3), "assistant", &text("went wrong")),
+        message_line(&id, 5, Some(2), "user", r#""right way""#),
+        message_line(&id, 6, Some(5), "assistant", &text("went right")),
     ];
-    // In two runs, as the file grows.
+    // In two runs, while the file grows.
     env.write(format!("-home-u-x/{id}.jsonl"), lines[..4].concat());
     env.index();
     env.append(format!("-home-u-x/{id}.jsonl"), lines[4..].concat());
@@ -124,7 +137,7 @@ fn what_a_rewind_left_behind_is_folded() {
 }
 
 #[test]
-fn a_message_is_shown_in_its_place() {
+fn a_message_is_shown_with_its_neighbours() {
     let env = Env::new();
     let id = session(1);
     let lines: String = (1..=40).map(|number| user_line(&id, number, &format!("prompt {number}"))).collect();
@@ -142,7 +155,7 @@ fn a_message_is_shown_in_its_place() {
 }
 
 #[test]
-fn ids_may_be_short_and_must_be_clear() {
+fn ids_may_be_short_but_must_be_unambiguous() {
     let env = fixtures();
     assert!(shown(&env, &["05000001"]).contains("parseRetryAfter"));
     assert!(shown(&env, &["a7d31c09"]).contains("numbat-abort"), "a subagent by its id");
@@ -154,7 +167,7 @@ fn ids_may_be_short_and_must_be_clear() {
 }
 
 #[test]
-fn subagents_are_named_or_shown_where_they_were_sent() {
+fn subagents_are_named_or_shown_where_they_were_started() {
     let env = fixtures();
     let named = shown(&env, &["05000001"]);
     assert!(named.contains("↳ agent a7d31c09be52f4466 · Survey Retry-After handling"), "{named}");
@@ -184,7 +197,7 @@ fn secrets_are_masked_and_escapes_made_visible() {
     env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, &format!("use {key} \u{202e}now")));
     env.index();
     let text = shown(&env, &[&id]);
-    assert!(!text.contains(&key), "not in the title either: {text}");
+    assert!(!text.contains(&key), "must not be in the title either: {text}");
     assert!(text.contains("use [redacted: github token] ⟨U+202E⟩now"), "{text}");
     assert!(shown(&env, &["--reveal", &id]).contains(&key));
 }

@@ -1,16 +1,17 @@
-//! `unspool stats`: figures against a slow and obvious count over the raw files, and what it prints.
+//! `unspool stats`: figures compared with a slow and obvious count over the raw files, and the output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::util::{Env, session, user_line, uuid};
+use crate::support::env::Env;
+use crate::support::transcript::{session, user_line, uuid};
 
 /// Tokens: input, cache write, cache read, output.
 type Counts = [u64; 4];
 
-/// Counts the tokens of every API message in the raw files: once each, at the most that any line says.
+/// Counts the tokens of every API message in the raw files: each message once, with the highest figures of its lines.
 fn raw_count(root: &Path) -> (usize, Counts) {
     let mut messages: BTreeMap<String, Counts> = BTreeMap::new();
     for line in transcripts(root).iter().flat_map(|path| lines(path)) {
@@ -27,7 +28,7 @@ fn raw_count(root: &Path) -> (usize, Counts) {
             *slot = (*slot).max(usage.get(key).and_then(Value::as_u64).unwrap_or(0));
         }
     }
-    let sum = messages.values().fold([0; 4], |sum: Counts, one| std::array::from_fn(|at| sum[at] + one[at]));
+    let sum = messages.values().fold([0; 4], |sum: Counts, message| std::array::from_fn(|at| sum[at] + message[at]));
     (messages.len(), sum)
 }
 
@@ -56,7 +57,7 @@ fn tokens(value: &Value) -> Counts {
     ["input", "cache_write", "cache_read", "output"].map(|key| value["tokens"][key].as_u64().expect("a count"))
 }
 
-/// An assistant line of one block.
+/// A line of the assistant with one block.
 fn answer(number: u32, message: &str, usage: Counts, block: &str) -> String {
     let [input, write, read, output] = usage;
     format!(
@@ -78,29 +79,29 @@ fn figures_of_the_fixtures_agree_with_the_raw_files_to_the_token() {
     assert_eq!((found["responses"].as_u64(), tokens(&found)), (Some(messages as u64), counted));
     for by in ["day", "week", "month", "project", "session", "model", "hour", "weekday"] {
         let groups = found["by"][by].as_array().expect("groups");
-        let add = |sum: Counts, one: Counts| std::array::from_fn(|at| sum[at] + one[at]);
+        let add = |sum: Counts, group: Counts| std::array::from_fn(|at| sum[at] + group[at]);
         assert_eq!(groups.iter().map(tokens).fold([0; 4], add), counted, "by {by}");
         assert_eq!(stats(&env, &["--by", by])["by"][by], found["by"][by], "by {by}");
     }
 }
 
 #[test]
-fn a_message_counts_once_at_its_greatest_whatever_repeats_it() {
+fn a_repeated_message_counts_once_with_its_highest_figures() {
     let env = Env::new();
     let own = [
         user_line(&session(1), 1, "go"),
-        // Silent, and then twice with growing output: one message.
+        // Without text, and then twice with growing output: one message.
         answer(2, "msg_a", [3, 100, 50, 1], SILENT),
         answer(3, "msg_a", [3, 100, 50, 1], TEXT),
         answer(4, "msg_a", [3, 100, 50, 70], r#"{"type":"tool_use","id":"t1","name":"Read","input":{"file_path":"a.rs"}}"#),
-        // Only ever silent: nothing in the index but the count.
+        // Never any text: nothing in the index but the count.
         answer(5, "msg_b", [7, 0, 200, 9], SILENT),
         // Two calls in one line.
         answer(6, "msg_c", [1, 1, 1, 1], r#"{"type":"tool_use","id":"t2","name":"Edit","input":{"file_path":"a.rs","old_string":"x","new_string":"y"}},{"type":"tool_use","id":"t3","name":"Edit","input":{"file_path":"a.rs","old_string":"y","new_string":"z"}}"#),
     ]
     .concat();
     env.write(format!("-home-u-x/{}.jsonl", session(1)), &own);
-    // A fork holds all of it once more, and goes on.
+    // A fork contains all of it once more, and continues.
     let fork = own + &answer(7, "msg_d", [1000, 0, 0, 2], TEXT);
     env.write(format!("-home-u-x/{}.jsonl", session(2)), &fork);
     env.index();
@@ -118,7 +119,7 @@ fn a_message_counts_once_at_its_greatest_whatever_repeats_it() {
 }
 
 #[test]
-fn reading_in_steps_counts_the_same() {
+fn reading_in_steps_gives_the_same_figures() {
     let all = [
         answer(2, "msg_a", [3, 100, 50, 1], SILENT),
         answer(3, "msg_a", [3, 100, 50, 1], TEXT),
@@ -150,7 +151,7 @@ fn a_model_without_a_price_has_tokens_and_no_cost() {
 }
 
 #[test]
-fn days_and_hours_are_those_of_the_zone() {
+fn days_and_hours_are_in_the_local_time_zone() {
     let env = Env::new();
     let line = user_line(&session(1), 1, "late").replace("2026-10-01T10", "2026-10-01T23");
     env.write(format!("-home-u-x/{}.jsonl", session(1)), line);
@@ -163,16 +164,16 @@ fn days_and_hours_are_those_of_the_zone() {
 }
 
 #[test]
-fn filters_narrow_the_figures_down() {
+fn filters_restrict_the_figures() {
     let env = Env::new();
     let read = r#"{"type":"tool_use","id":"t1","name":"Read","input":{"file_path":"a.rs"}}"#;
-    let one = [
+    let first = [
         user_line(&session(1), 1, "go"),
         answer(2, "msg_a", [1, 0, 0, 1], TEXT),
         answer(3, "msg_b", [10, 0, 0, 1], read),
     ];
     let two = [answer(4, "msg_c", [100, 0, 0, 1], TEXT), answer(5, "msg_d", [1000, 0, 0, 1], SILENT)];
-    env.write(format!("-home-u-x/{}.jsonl", session(1)), one.concat());
+    env.write(format!("-home-u-x/{}.jsonl", session(1)), first.concat());
     let two =
         two.concat().replace("/home/u/x", "/home/u/y").replace("opus-4-6", "sonnet-4-6").replace("10-01T", "10-02T");
     env.write(format!("-home-u-y/{}.jsonl", session(2)), two);
@@ -216,7 +217,7 @@ fn turns_last_from_the_prompt_to_the_last_answer() {
 }
 
 #[test]
-fn rows_for_spreadsheets() {
+fn csv_has_a_row_for_each_group() {
     let env = Env::new();
     env.write(
         format!("-home-u-x/{}.jsonl", session(1)),
@@ -232,7 +233,7 @@ fn rows_for_spreadsheets() {
 }
 
 #[test]
-fn the_page_stands_alone_and_believes_nothing() {
+fn the_page_is_self_contained_and_escapes_everything() {
     let env = Env::new();
     let nasty = r"<script>alert(1)</script>\u001b[31m".replace('\\', "\\\\");
     let lines = user_line(&session(1), 1, &nasty).replace("/home/u/x", "/home/u/<img src=x onerror=alert(1)>");
@@ -250,7 +251,7 @@ fn the_page_stands_alone_and_believes_nothing() {
 }
 
 #[test]
-fn nothing_to_count_is_said_so() {
+fn an_empty_result_is_reported() {
     let env = Env::new();
     env.index();
     let ran = env.run(&["stats", "--no-refresh"]);

@@ -1,12 +1,14 @@
-//! Random walks over what can happen to files, runs of the index, and crashes in the middle of runs, against the
-//! oracle: any number of runs equals one. A short walk by default, a long one with `UNSPOOL_LONG=1`.
+//! Random sequences of changes to files, index runs, and crashes during runs, checked against the oracle: any number of
+//! runs gives the same index as a single one. Few and short by default, many with `UNSPOOL_LONG=1`.
 
 use std::fs;
 use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
 
-use crate::oracle::{KINDS, World, is_long, made};
+use crate::support::is_long;
+use crate::support::oracle::{KINDS, expected, line_of_kind};
+use crate::support::world::World;
 
 const FILES: usize = 4;
 
@@ -59,34 +61,34 @@ proptest! {
     })]
 
     #[test]
-    fn any_history_equals_one_reading(steps in prop::collection::vec(step(), 4..50)) {
+    fn any_sequence_of_runs_equals_one_run(steps in prop::collection::vec(step(), 4..50)) {
         let world = World::new();
-        if let Err(wrong) = play(&world, &steps) {
-            prop_assert!(false, "{wrong}");
+        if let Err(mismatch) = play(&world, &steps) {
+            prop_assert!(false, "{mismatch}");
         }
     }
 }
 
-/// Takes the steps; the index is sound at each of them and whole at the end.
+/// Takes the steps. The index must be sound after each of them, and complete at the end.
 fn play(world: &World, steps: &[Step]) -> Result<(), String> {
     for step in steps {
-        take(world, step)?;
+        apply(world, step)?;
     }
     world.heals()?;
     world.index_into(&world.path().join("once"))?;
     world.whole(&world.path().join("once"))
 }
 
-fn take(world: &World, step: &Step) -> Result<(), String> {
+fn apply(world: &World, step: &Step) -> Result<(), String> {
     match step {
         Step::Append { file, kinds } => world.append(*file, kinds),
         Step::Half { file } => world.change(*file, |bytes| {
-            let line = made(0, *file, world.tick());
+            let line = line_of_kind(0, *file, world.tick());
             bytes.extend(&line[..line.len() / 2]);
         }),
-        Step::Finish { file } => world.change(*file, |bytes| finish(bytes, *file)),
+        Step::Finish { file } => world.change(*file, |bytes| complete_last_line(bytes, *file)),
         Step::NoNewline { file, kind } => world.change(*file, |bytes| {
-            bytes.extend(made(*kind, *file, world.tick()));
+            bytes.extend(line_of_kind(*kind, *file, world.tick()));
             bytes.pop();
         }),
         Step::Truncate { file, keep } => world.change(*file, |bytes| {
@@ -102,7 +104,7 @@ fn take(world: &World, step: &Step) -> Result<(), String> {
         Step::Replace { file, kinds } => {
             let path = world.file(*file);
             let beside = world.path().join("beside");
-            let bytes: Vec<u8> = kinds.iter().flat_map(|kind| made(*kind, *file, world.tick())).collect();
+            let bytes: Vec<u8> = kinds.iter().flat_map(|kind| line_of_kind(*kind, *file, world.tick())).collect();
             fs::write(&beside, bytes).expect("written");
             world.stamp(&beside);
             fs::rename(beside, path).expect("replaced");
@@ -148,12 +150,12 @@ fn take(world: &World, step: &Step) -> Result<(), String> {
     Ok(())
 }
 
-/// Completes the half line at the end, if there is one.
-fn finish(bytes: &mut Vec<u8>, file: usize) {
+/// Completes an unfinished line at the end, if there is one.
+fn complete_last_line(bytes: &mut Vec<u8>, file: usize) {
     let start = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let half = bytes[start..].to_vec();
-    let is_it = |line: &Vec<u8>| !half.is_empty() && line.starts_with(&half) && line.len() / 2 == half.len();
-    if let Some(line) = (0..2000).map(|number| made(0, file, number)).find(is_it) {
+    let is_completion = |line: &Vec<u8>| !half.is_empty() && line.starts_with(&half) && line.len() / 2 == half.len();
+    if let Some(line) = (0..2000).map(|number| line_of_kind(0, file, number)).find(is_completion) {
         bytes.truncate(start);
         bytes.extend(line);
     }
@@ -166,4 +168,25 @@ fn rename(world: &World, file: usize, name: usize) {
     } else if to.is_file() && !from.is_file() {
         fs::rename(to, from).expect("renamed back");
     }
+}
+
+/// The oracle itself, on bytes with an obvious reading.
+#[test]
+fn oracle_reads_the_obvious() {
+    let text = br#"garbage one
+
+{"type":"user","message":{"content":"two"}}
+{"type":"user","message":{"content":"three"}}{"type":"user","message":{"cont"#;
+    let found: Vec<(u64, String)> = expected(text).into_iter().collect();
+    assert_eq!(found, [(0, "garbage one".into()), (13, "two".into()), (57, "three".into())]);
+}
+
+/// All kinds of lines, in one run.
+#[test]
+fn index_equals_the_oracle() {
+    let world = World::new();
+    for file in 0..3 {
+        world.append(file, &[0, 1, 2, 3, 4, 5, 6, 7, 0]);
+    }
+    assert_eq!(world.heals(), Ok(()));
 }

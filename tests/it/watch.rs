@@ -1,4 +1,4 @@
-//! `unspool watch`: what is written is found without anybody asking for it.
+//! `unspool watch`: new lines are found without an index run. Also B20 to B22 and C15 of the fault catalogue.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::faults_b::{finish, index_folder, skip, under};
-use crate::util::{Env, session, user_line};
+use crate::support::env::Env;
+use crate::support::process::{finish, skip, under};
+use crate::support::transcript::{session, user_line};
 
-/// Nothing takes this long; it is a guard against hanging, not a measurement.
+/// Time limit: a guard against hanging, not a measurement.
 const GUARD: Duration = Duration::from_secs(60);
 
 /// A watch that ends with the test.
@@ -24,19 +25,19 @@ impl<'e> Watching<'e> {
         Self::start_with(env, env.command().arg("watch").args(args))
     }
 
-    /// Starts a watch and waits until it has looked at everything once.
+    /// Starts a watch and waits until its first run is complete.
     fn start_with(env: &'e Env, command: &mut Command) -> Self {
-        let said = File::create(Self::said_in(env)).expect("made");
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).spawn().expect("started");
+        let log = File::create(Self::log_file(env)).expect("made");
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().expect("started");
         Self { env, child }
     }
 
-    fn said_in(env: &Env) -> PathBuf {
-        env.path().join("said")
+    fn log_file(env: &Env) -> PathBuf {
+        env.path().join("log")
     }
 
-    fn said(&self) -> String {
-        std::fs::read_to_string(Self::said_in(self.env)).expect("read")
+    fn log(&self) -> String {
+        std::fs::read_to_string(Self::log_file(self.env)).expect("read")
     }
 
     fn pid(&self) -> Pid {
@@ -47,20 +48,20 @@ impl<'e> Watching<'e> {
         kill_process(self.pid(), signal).expect("sent");
     }
 
-    /// Waits until a word is found this often, in the index as it is.
+    /// Waits until a word is found this many times, without an update by the search.
     fn finds(&mut self, word: &str, times: usize) {
         let start = Instant::now();
         loop {
-            let found = index_is_there(self.env).then(|| self.env.count(word));
+            let found = has_index(self.env).then(|| self.env.count(word));
             if found == Some(times) {
                 return;
             }
-            assert_eq!(self.child.try_wait().expect("asked"), None, "the watch has ended: {}", self.said());
-            assert!(start.elapsed() < GUARD, "{word}: found {found:?} times, not {times}: {}", self.said());
+            assert_eq!(self.child.try_wait().expect("asked"), None, "the watch has ended: {}", self.log());
+            assert!(start.elapsed() < GUARD, "{word}: found {found:?} times, not {times}: {}", self.log());
         }
     }
 
-    /// Ends it as a shutdown would, and gives its exit code.
+    /// Ends it as a shutdown would, and returns its exit code.
     fn stop(mut self) -> Option<i32> {
         self.send(Signal::TERM);
         self.child.wait().expect("ended").code()
@@ -74,7 +75,7 @@ impl Drop for Watching<'_> {
     }
 }
 
-fn index_is_there(env: &Env) -> bool {
+fn has_index(env: &Env) -> bool {
     env.run(&["status", "--json"]).code == 0
 }
 
@@ -94,13 +95,13 @@ fn each_line_of_a_live_session_is_found() {
         env.append(file(1), line(1, count, "pelican"));
         watching.finds("pelican", usize::try_from(count).expect("small"));
     }
-    assert_eq!(watching.said(), "unspool: watching ~/.claude, ~/.config/claude; Ctrl-C ends it\n");
+    assert_eq!(watching.log(), "unspool: watching ~/.claude, ~/.config/claude; Ctrl-C ends it\n");
     assert_eq!(watching.stop(), Some(0));
     env.verify();
 }
 
 #[test]
-fn everything_new_is_found_wherever_it_comes() {
+fn new_files_are_found_in_every_folder() {
     let env = Env::new();
     env.write(file(1), line(1, 1, "pelican"));
     let mut watching = Watching::start(&env, &["--quiet"]);
@@ -118,12 +119,12 @@ fn everything_new_is_found_wherever_it_comes() {
     env.append(format!("-home-u-new/{}.jsonl", session(1)), line(1, 3, "an ibis"));
     watching.finds("ibis", 1);
     watching.finds("pelican", 1);
-    assert_eq!((watching.said().as_str(), watching.stop()), ("", Some(0)));
+    assert_eq!((watching.log().as_str(), watching.stop()), ("", Some(0)));
     env.verify();
 }
 
 #[test]
-fn a_root_may_come_later() {
+fn a_root_may_appear_later() {
     let env = Env::new();
     let root = env.path().join("later");
     let root_text = root.to_string_lossy().into_owned();
@@ -135,23 +136,23 @@ fn a_root_may_come_later() {
     std::fs::write(folder.join(format!("{}.jsonl", session(1))), line(1, 1, "pelican")).expect("written");
     let start = Instant::now();
     while env.run(&["--root", &root_text, "search", "--no-refresh", "pelican"]).code != 0 {
-        assert!(start.elapsed() < GUARD, "not found: {}", watching.said());
+        assert!(start.elapsed() < GUARD, "not found: {}", watching.log());
     }
 }
 
 #[test]
-fn polling_finds_it_too() {
+fn polling_finds_new_lines_too() {
     let env = Env::new();
     let mut watching = Watching::start(&env, &["--poll", "--quiet"]);
     for count in 1..4 {
         env.append(file(1), line(1, count, "pelican"));
         watching.finds("pelican", usize::try_from(count).expect("small"));
     }
-    assert_eq!((watching.said().as_str(), watching.stop()), ("", Some(0)));
+    assert_eq!((watching.log().as_str(), watching.stop()), ("", Some(0)));
 }
 
 #[test]
-fn other_runs_and_a_lost_index_are_no_trouble() {
+fn other_runs_and_a_removed_index_are_no_problem() {
     let env = Env::new();
     env.write(file(1), line(1, 1, "pelican"));
     let mut watching = Watching::start(&env, &["--quiet"]);
@@ -161,7 +162,7 @@ fn other_runs_and_a_lost_index_are_no_trouble() {
         env.index();
     }
     watching.finds("pelican", 5);
-    std::fs::remove_dir_all(index_folder(&env)).expect("removed");
+    std::fs::remove_dir_all(env.index_folder()).expect("removed");
     env.append(file(1), line(1, 9, "heron"));
     watching.finds("heron", 1);
     watching.finds("pelican", 5);
@@ -169,7 +170,7 @@ fn other_runs_and_a_lost_index_are_no_trouble() {
     env.verify();
 }
 
-/// Fifty sessions at once. How an hour of it looks is measured by `scripts/soak`.
+/// Fifty sessions at once. `scripts/soak` measures an hour of it.
 #[test]
 fn b20_fifty_live_sessions() {
     let env = Env::new();
@@ -181,13 +182,13 @@ fn b20_fifty_live_sessions() {
         watching.finds("pelican", usize::try_from(round * 50).expect("small"));
     }
     drop(watching);
-    let status = crate::faults_b::status(&env);
+    let status = env.status();
     assert!(status["segments"].as_u64().is_some_and(|segments| segments < 16), "{status}");
     env.heal();
     assert_eq!(env.count("pelican"), 400);
 }
 
-/// More events than the kernel keeps: the watch is told that some are lost, and looks at everything.
+/// More events than the kernel queues: the watch learns that some are lost, and looks at everything.
 #[test]
 fn b21_overflow() {
     let env = Env::new();
@@ -199,17 +200,17 @@ fn b21_overflow() {
         return skip("no limit of events that a test could reach");
     };
     watching.send(Signal::STOP);
-    // Two names in turn, as one event after another of the same name counts as one.
+    // Two names in turn, since consecutive events with the same name count as one.
     for name in [env.file("-home-u-x/noise.a"), env.file("-home-u-x/noise.b")].iter().cycle().take(limit + 100) {
         std::fs::write(name, "x").expect("written");
     }
     env.append(file(1), line(1, 2, "pelican"));
     watching.send(Signal::CONT);
     watching.finds("pelican", 2);
-    assert_eq!(watching.said(), "");
+    assert_eq!(watching.log(), "");
 }
 
-/// A limit on watched folders, in a namespace of its own so that nobody else feels it.
+/// A limit on watched folders, in a namespace of its own so that other processes are not affected.
 #[test]
 fn b21_watch_limit() {
     let env = Env::new();
@@ -228,9 +229,9 @@ fn b21_watch_limit() {
     watching.finds("heron", 1);
     env.write(format!("-home-u-new/{}.jsonl", session(9)), line(9, 1, "egret"));
     watching.finds("egret", 1);
-    let said = watching.said();
-    assert_eq!(said.lines().count(), 1, "one notice: {said}");
-    assert!(said.contains("looking at everything every few seconds instead"), "{said}");
+    let log = watching.log();
+    assert_eq!(log.lines().count(), 1, "one notice: {log}");
+    assert!(log.contains("looking at everything every few seconds instead"), "{log}");
 }
 
 #[test]
@@ -244,7 +245,7 @@ fn b22_two_watches() {
     let named = format!("a watch is already running (pid {}", first.child.id());
     assert!(second.stderr.contains(&named), "{}", second.stderr);
     assert!(env.run(&["status"]).stdout.contains(&format!("watch        running (pid {}", first.child.id())));
-    // A watch that was killed is in nobody's way.
+    // A killed watch does not block the next one.
     first.send(Signal::KILL);
     first.child.wait().expect("ended");
     let mut third = Watching::start(&env, &["--quiet"]);

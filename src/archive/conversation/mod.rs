@@ -4,25 +4,40 @@
 //! The order and the folds are known before any text is read, so the first screen of a session of any length is
 //! there at once; the rest is read while it is shown.
 
-mod plan;
+mod message;
 mod target;
+mod plan;
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::archive::note::Note;
+use crate::archive::request::{Context, ConversationRequest, Filters, SearchRequest};
+use crate::archive::search::search;
+use crate::archive::sessions::Session;
 use crate::document::{Document, Kind, Role};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Checkpoint, FileKey, Reader, Step};
+use crate::query::Query;
+use crate::redact::redact;
 use crate::transcript::discover::SourceKind;
+use crate::untrusted::Untrusted;
+pub use message::Message;
 use plan::{Plan, Planned};
-pub use target::{SHORTEST_ID, Target, resolve};
+pub(crate) use target::resolve;
+pub use target::{SHORTEST_ID, Target};
 
 /// How far behind a call its result is looked for, in documents.
 const AHEAD: usize = 256;
 
 /// A subagent that was sent from a conversation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Agent {
     /// Its id.
+    #[serde(rename = "agent_id")]
     pub id: String,
     /// What it was sent to do.
     pub title: String,
@@ -31,80 +46,175 @@ pub struct Agent {
     /// Its tool calls.
     pub tool_uses: u64,
     /// Its file.
-    pub key: FileKey,
+    #[serde(skip)]
+    key: Option<FileKey>,
 }
 
 /// A piece of a conversation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "one at a time, and most are the large one")]
 pub enum Piece {
-    /// Somebody says something.
-    Said(Document),
-    /// A tool is called, and what it answers.
-    Call {
+    /// A message.
+    Message(Message),
+    /// A tool call with its result.
+    ToolCall {
         /// The call.
-        call: Document,
-        /// The answer, if there is one nearby.
-        result: Option<Document>,
+        call: Message,
+        /// The result, if there is one nearby.
+        result: Option<Message>,
         /// The subagent that was sent by the call.
         agent: Option<Agent>,
     },
-    /// A subagent's messages that stand in its parent's file.
+    /// Messages of a subagent that are in its parent's file, left out.
     Inner {
-        /// How many.
+        /// Their number.
         messages: usize,
     },
-    /// Messages left behind by a rewind.
+    /// Messages left behind by a rewind, left out.
     Abandoned {
-        /// How many.
+        /// Their number.
         messages: usize,
         /// Their first line.
         from: u64,
     },
-    /// Messages before the place where showing begins.
+    /// Messages before the first one shown.
     Earlier {
-        /// How many.
+        /// Their number.
         messages: usize,
     },
-    /// Messages behind the place where showing ends.
+    /// Messages after the last one shown.
     Later {
-        /// How many.
+        /// Their number.
         messages: usize,
     },
-    /// A conversation begins that does not follow what was said before.
+    /// A conversation begins that does not follow from what was said before.
     NewStart,
+}
+
+/// A piece, and how deep it is in conversations of subagents.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct Turn {
+    /// 0 in the session itself, 1 in its subagents, and so on.
+    pub depth: usize,
+    /// The piece.
+    #[serde(flatten)]
+    pub piece: Piece,
+}
+
+/// The answer to a question for a conversation. Its turns are read while they are shown, so the first screen of a session
+/// of any length is there at once.
+pub struct ConversationAnswer {
+    /// The session.
+    pub session: Session,
+    /// The session, subagent and message that the request means.
+    pub target: Target,
+    /// The subagents, where the session has no transcript of its own.
+    pub agents: Vec<Agent>,
+    /// The words of the query, as the index knows them.
+    pub marked: Vec<String>,
+    /// What has to be said about it.
+    pub notes: Vec<Note>,
+    /// The turns, in order.
+    pub turns: Box<dyn Iterator<Item = Result<Turn>> + Send>,
+}
+
+impl std::fmt::Debug for ConversationAnswer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConversationAnswer").field("target", &self.target).finish_non_exhaustive()
+    }
+}
+
+/// Messages to show before the one that was asked for.
+const BEFORE: usize = 10;
+
+/// Opens a conversation.
+pub(crate) fn answer(
+    reader: &Arc<Reader>,
+    request: &ConversationRequest,
+    context: &Context,
+) -> Result<ConversationAnswer> {
+    let mut notes = Vec::new();
+    let mut target = resolve(reader, &request.id)?;
+    if let Some(around) = &request.around {
+        let message = resolve(reader, around)?;
+        target = Target { uuid: message.uuid, agent: message.agent, ..target };
+    }
+    let mut marked = Vec::new();
+    if let Some(text) = &request.query {
+        let query = Query::parse(text, &context.surroundings())?;
+        marked = query.terms().map(str::to_string).collect();
+        match best_hit(reader, &target, text, context)? {
+            Some(hit) => target = hit,
+            None => notes.push(Note::NothingInSession { query: query.text }),
+        }
+    }
+    let conversation = Conversation::open(reader, &target)?;
+    let place = target.uuid.as_deref().map(|uuid| conversation.place_of(uuid)).transpose()?.flatten();
+    let (before, after) = request.context.map_or((BEFORE, 0), |around| (around.max(1), around.max(1)));
+    let scope = Scope {
+        meta: request.meta,
+        abandoned: request.abandoned,
+        inner: request.agents,
+        before,
+        after,
+        reveal: request.reveal,
+    };
+    let agents = if conversation.file.is_none() { conversation.agents().collect() } else { Vec::new() };
+    let turns = Box::new(Nested::new(&conversation, place, scope));
+    Ok(ConversationAnswer { session: Session::find(reader, &target.session)?, target, agents, marked, notes, turns })
+}
+
+/// Returns the message of a session that matches a query best.
+fn best_hit(reader: &Reader, target: &Target, query: &str, context: &Context) -> Result<Option<Target>> {
+    let request = SearchRequest {
+        text: query.to_string(),
+        filters: Filters { session: vec![target.session.clone()], include_current: true, ..Filters::default() },
+        limit: Some(50),
+        messages: true,
+        ..SearchRequest::default()
+    };
+    let found = search(reader, &request, context)?;
+    let raw = |text: &Option<Untrusted>| text.as_ref().map(|text| text.raw().to_string());
+    let hits = found.sessions.iter().flat_map(|session| &session.hits);
+    let fits = |agent: &Option<String>| target.agent.is_none() || *agent == target.agent;
+    let targets = hits.map(|hit| (raw(&hit.agent), raw(&hit.uuid)));
+    let best = targets.into_iter().find(|(agent, uuid)| uuid.is_some() && fits(agent));
+    Ok(best.map(|(agent, uuid)| Target { session: target.session.clone(), agent, uuid }))
 }
 
 /// What is shown of a conversation.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Scope {
+struct Scope {
     /// Also what Claude Code itself put in.
-    pub meta: bool,
+    meta: bool,
     /// Also what a rewind left behind.
-    pub abandoned: bool,
+    abandoned: bool,
     /// Also what subagents say in their parent's file.
-    pub inner: bool,
+    inner: bool,
     /// Begin this many messages before the place asked for; 0 for the beginning of the conversation.
-    pub before: usize,
-    /// End this many messages behind it; 0 for the end of the conversation.
-    pub after: usize,
+    before: usize,
+    /// End this many messages after it; 0 for the end of the conversation.
+    after: usize,
+    /// Show secrets.
+    reveal: bool,
 }
 
 /// The conversation of one file.
 #[derive(Debug)]
-pub struct Conversation<'r> {
-    reader: &'r Reader,
+struct Conversation {
+    reader: Arc<Reader>,
     /// The file; none where only the prompt history knows of the session.
-    pub file: Option<Checkpoint>,
+    file: Option<Checkpoint>,
     steps: Vec<Step>,
     agents: Vec<Checkpoint>,
     /// Whether it is what the file, which is its parent's, has of a subagent.
     is_seen: bool,
 }
 
-impl<'r> Conversation<'r> {
+impl Conversation {
     /// Opens the conversation of a session or subagent.
-    pub fn open(reader: &'r Reader, target: &Target) -> Result<Self> {
+    fn open(reader: &Arc<Reader>, target: &Target) -> Result<Self> {
         let mut files = reader.files_of_session(&target.session)?;
         let wanted = |file: &Checkpoint| match &target.agent {
             Some(agent) => file.agent_id() == Some(agent) && file.source_kind() == SourceKind::Agent,
@@ -130,7 +240,7 @@ impl<'r> Conversation<'r> {
             let what = format!("the index holds nothing of session {}", target.session);
             return Err(Error::new(ErrorKind::NotFound, what));
         }
-        Ok(Self { reader, file: main, steps, agents: files, is_seen: false })
+        Ok(Self { reader: reader.clone(), file: main, steps, agents: files, is_seen: false })
     }
 
     /// Whether a subagent's own transcript has what is asked for.
@@ -142,36 +252,43 @@ impl<'r> Conversation<'r> {
     }
 
     /// The conversation of a subagent as it stands in the transcript of its session.
-    fn seen(reader: &'r Reader, files: &[Checkpoint], agent: &str) -> Result<Option<Self>> {
+    fn seen(reader: &Arc<Reader>, files: &[Checkpoint], agent: &str) -> Result<Option<Self>> {
         for file in files.iter().filter(|file| file.source_kind() == SourceKind::Session && !file.forgotten) {
             let steps = reader.outline_of_agent(file.key(), agent)?;
             if !steps.is_empty() {
-                return Ok(Some(Self { reader, file: Some(file.clone()), steps, agents: Vec::new(), is_seen: true }));
+                return Ok(Some(Self {
+                    reader: reader.clone(),
+                    file: Some(file.clone()),
+                    steps,
+                    agents: Vec::new(),
+                    is_seen: true,
+                }));
             }
         }
         Ok(None)
     }
 
     /// Opens the conversation of a subagent that was sent from another one.
-    pub fn of_agent(reader: &'r Reader, agent: &Agent) -> Result<Self> {
-        let file = reader.checkpoint(agent.key)?;
-        Ok(Self { reader, file, steps: reader.outline(agent.key)?, agents: Vec::new(), is_seen: false })
+    fn of_agent(reader: &Arc<Reader>, agent: &Agent) -> Result<Self> {
+        let steps = agent.key.map(|key| reader.outline(key)).transpose()?.unwrap_or_default();
+        let file = agent.key.map(|key| reader.checkpoint(key)).transpose()?.flatten();
+        Ok(Self { reader: reader.clone(), file, steps, agents: Vec::new(), is_seen: false })
     }
 
     /// The subagents of the session.
-    pub fn agents(&self) -> impl Iterator<Item = Agent> + '_ {
+    fn agents(&self) -> impl Iterator<Item = Agent> + '_ {
         self.agents.iter().map(agent_of)
     }
 
     /// Where a message stands.
-    pub fn place_of(&self, uuid: &str) -> Result<Option<u64>> {
+    fn place_of(&self, uuid: &str) -> Result<Option<u64>> {
         let Some(file) = &self.file else { return Ok(None) };
         let found = self.reader.messages_like(uuid)?;
         Ok(found.into_iter().find(|(key, _)| *key == file.key()).map(|(_, document)| document.line))
     }
 
     /// The pieces, from a line on or from the beginning.
-    pub fn pieces(&self, around: Option<u64>, scope: Scope) -> Pieces<'r> {
+    fn pieces(&self, around: Option<u64>, scope: Scope) -> Pieces {
         let said: HashSet<u64> =
             self.steps.iter().filter(|step| step.kind == Kind::Prompt).map(|step| step.text_hash).collect();
         // In a subagent's own file nobody else speaks.
@@ -182,11 +299,12 @@ impl<'r> Conversation<'r> {
         plan.take(&self.steps);
         plan.cut(around);
         Pieces {
-            reader: self.reader,
+            reader: self.reader.clone(),
             plan: plan.steps.into(),
             read: VecDeque::new(),
             agents: self.by_prompt(),
             begun: false,
+            reveal: scope.reveal,
         }
     }
 
@@ -218,20 +336,21 @@ impl<'r> Conversation<'r> {
 
 fn agent_of(file: &Checkpoint) -> Agent {
     let state = &file.state;
-    let title = state.title().or(state.first_prompt.as_deref()).unwrap_or_default().to_string();
+    let title = redact(state.title().or(state.first_prompt.as_deref()).unwrap_or_default()).into_owned();
     let id = file.agent_id().unwrap_or_default().to_string();
-    Agent { id, title, answers: state.tally.answers, tool_uses: state.tally.calls, key: file.key() }
+    Agent { id, title, answers: state.tally.answers, tool_uses: state.tally.calls, key: Some(file.key()) }
 }
 
 /// Reads a conversation piece by piece.
 #[derive(Debug)]
-pub struct Pieces<'r> {
-    reader: &'r Reader,
+struct Pieces {
+    reader: Arc<Reader>,
     plan: VecDeque<Planned>,
     /// What was read ahead, to find results.
     read: VecDeque<Ahead>,
     agents: HashMap<u64, Vec<Agent>>,
     begun: bool,
+    reveal: bool,
 }
 
 #[derive(Debug)]
@@ -241,7 +360,7 @@ enum Ahead {
     Fold(Piece),
 }
 
-impl Iterator for Pieces<'_> {
+impl Iterator for Pieces {
     type Item = Result<Piece>;
 
     fn next(&mut self) -> Option<Result<Piece>> {
@@ -266,7 +385,7 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-impl Pieces<'_> {
+impl Pieces {
     fn read_ahead(&mut self) -> Result<()> {
         while self.read.len() < AHEAD {
             match self.plan.pop_front() {
@@ -297,7 +416,7 @@ impl Pieces<'_> {
 
     fn piece(&mut self, document: Document) -> Piece {
         if document.kind != Kind::ToolUse {
-            return Piece::Said(document);
+            return Piece::Message(Message::new(document, self.reveal));
         }
         let is_answer = |ahead: &Ahead| match ahead {
             Ahead::Document(later) => later.kind == Kind::ToolResult && later.tool_use == document.tool_use,
@@ -308,38 +427,38 @@ impl Pieces<'_> {
             _ => None,
         };
         let agent = document.text_hash.and_then(|prompt| self.agents.get_mut(&prompt)).and_then(Vec::pop);
-        Piece::Call { call: document, result, agent }
+        let result = result.map(|result| Message::new(result, self.reveal));
+        Piece::ToolCall { call: Message::new(document, self.reveal), result, agent }
     }
 }
 
 /// A conversation with those of its subagents where they were sent.
 #[derive(Debug)]
-pub struct Nested<'r> {
-    reader: &'r Reader,
+struct Nested {
+    reader: Arc<Reader>,
     scope: Scope,
-    open: Vec<Pieces<'r>>,
+    open: Vec<Pieces>,
 }
 
-impl<'r> Nested<'r> {
+impl Nested {
     /// Begins with a conversation.
-    pub fn new(conversation: &Conversation<'r>, around: Option<u64>, scope: Scope) -> Self {
-        Self { reader: conversation.reader, scope, open: vec![conversation.pieces(around, scope)] }
+    fn new(conversation: &Conversation, around: Option<u64>, scope: Scope) -> Self {
+        Self { reader: conversation.reader.clone(), scope, open: vec![conversation.pieces(around, scope)] }
     }
 
     /// Goes into the conversation of a subagent, if that is wanted.
     fn enter(&mut self, piece: &Piece) -> Result<()> {
-        if let Piece::Call { agent: Some(agent), .. } = piece
+        if let Piece::ToolCall { agent: Some(agent), .. } = piece
             && self.scope.inner
         {
-            self.open.push(Conversation::of_agent(self.reader, agent)?.pieces(None, self.scope));
+            self.open.push(Conversation::of_agent(&self.reader, agent)?.pieces(None, self.scope));
         }
         Ok(())
     }
 }
 
-impl Iterator for Nested<'_> {
-    /// How deep, and what.
-    type Item = Result<(usize, Piece)>;
+impl Iterator for Nested {
+    type Item = Result<Turn>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -349,7 +468,7 @@ impl Iterator for Nested<'_> {
                 Some(piece) => {
                     return Some(piece.and_then(|piece| {
                         self.enter(&piece)?;
-                        Ok((depth, piece))
+                        Ok(Turn { depth, piece })
                     }));
                 }
             }

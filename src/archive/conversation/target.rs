@@ -1,5 +1,8 @@
 //! What an id, or the beginning of one, means.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::document::Document;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Reader;
@@ -10,7 +13,7 @@ pub const SHORTEST_ID: usize = 4;
 const NAMED: usize = 8;
 
 /// What an id means.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Target {
     /// The session.
     pub session: String,
@@ -21,7 +24,7 @@ pub struct Target {
 }
 
 /// Finds out what an id, or its beginning, means: a session, a subagent, a message.
-pub fn resolve(reader: &Reader, id: &str) -> Result<Target> {
+pub(crate) fn resolve(reader: &Reader, id: &str) -> Result<Target> {
     let id = id.trim();
     let id = &id.strip_suffix(".jsonl").unwrap_or(id).to_lowercase();
     if id.len() < SHORTEST_ID {

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 use similar::DiffOp;
 
+use serde::Serialize;
+
 use crate::archive::history::recover::{Replayed, replayed};
 use crate::archive::history::replay::{Change, Doubt, Version};
 use crate::archive::history::text::{By, Line, Text, diff};
@@ -28,7 +30,8 @@ const LONG: usize = 40;
 const CONTEXT: usize = 3;
 
 /// Who wrote a line.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Writer {
     /// This action; see [`Blame::actions`].
     Action(usize),
@@ -44,7 +47,7 @@ pub enum Writer {
 }
 
 /// The lines of a file with their writers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Blame {
     /// The file.
     pub path: Untrusted,
@@ -55,7 +58,7 @@ pub struct Blame {
 }
 
 /// The story of a line.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Story {
     /// The file.
     pub path: Untrusted,
@@ -78,7 +81,7 @@ pub struct Story {
 }
 
 /// Says who wrote each line of a file, whose contents on disk are given.
-pub fn blame(reader: &Reader, request: &Request, contents: &str) -> Result<Option<Blame>> {
+pub(super) fn blame(reader: &Reader, request: &Request, contents: &str) -> Result<Option<Blame>> {
     let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
     let mut view = View::new(reader, request.reveal);
     let mut places: Vec<Option<usize>> = vec![None; replayed.timeline.steps.len()];
@@ -102,7 +105,7 @@ pub fn blame(reader: &Reader, request: &Request, contents: &str) -> Result<Optio
 }
 
 /// Tells the story of one line, counted from 1.
-pub fn why(reader: &Reader, request: &Request, contents: &str, number: usize) -> Result<Option<Story>> {
+pub(super) fn why(reader: &Reader, request: &Request, contents: &str, number: usize) -> Result<Option<Story>> {
     let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
     let lines = replayed.lines_on_disk(contents);
     let Some(line) = number.checked_sub(1).and_then(|at| lines.get(at)) else { return Ok(None) };

@@ -13,7 +13,12 @@ mod blame;
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::archive::search::{Lookup, SessionInfo};
+use serde::Serialize;
+
+use crate::archive::note::Note;
+use crate::archive::request::{Context, FileQuestion, FileRequest};
+use crate::archive::scope;
+use crate::archive::session_info::{Lookup, SessionInfo};
 use crate::document::{Document, FileEffect, Kind, normal_path};
 use crate::error::Result;
 use crate::index::{FileKey, Reader, Said};
@@ -23,43 +28,102 @@ use crate::tokenize;
 use crate::transcript::discover::SourceKind;
 use crate::transcript::{Call, Hunk};
 use crate::untrusted::Untrusted;
-pub use blame::{Blame, Story, Writer, blame, why};
-pub use path::Here;
-use path::{Wanted, identity, readings};
-pub use recover::{Moment, Recovered, Uncertain, VersionInfo, recover, versions};
+pub use blame::{Blame, Story, Writer};
+use blame::{blame, why};
+use path::{Here, Wanted, identity, readings};
+pub use recover::{Recovered, Uncertain, VersionInfo};
+use recover::{recover, versions};
 use timeline::StepCollector;
 use tool_calls::{FileTouch, ToolCall};
 
-/// What is asked about a file.
+/// A question about a file, interpreted.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+struct Request {
     /// The file as the user typed it.
-    pub path: String,
-    /// Where the user is.
-    pub here: Here,
-    /// Which actions are wanted.
-    pub scope: Scope,
+    path: String,
+    /// The caller's folder.
+    here: Here,
+    /// The actions that are wanted.
+    scope: Scope,
     /// Whether each change is wanted as a patch.
-    pub diff: bool,
-    /// Of which sessions, projects and times; who runs the command is not left out.
-    pub filter: Filter,
-    /// Whether secrets are shown in what was said and changed. What is recovered is never masked.
-    pub reveal: bool,
+    diff: bool,
+    /// The sessions, projects and times that count. The running session is not left out.
+    filter: Filter,
+    /// Whether secrets are shown in what was said and changed. Recovered contents are never masked.
+    reveal: bool,
+}
+
+/// The answer to a question about a file.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileAnswer {
+    /// Nothing is known.
+    Nothing(Note),
+    /// What was done, by file; the file of the newest action first.
+    Actions(Vec<FileActions>),
+    /// Who wrote each line.
+    Blame(Blame),
+    /// The story of a line.
+    Story(Box<Story>),
+    /// Recovered contents.
+    Contents(Recovered),
+    /// All versions of one file, the newest first.
+    Versions {
+        /// The file.
+        path: Untrusted,
+        /// Its versions.
+        versions: Vec<VersionInfo>,
+    },
+}
+
+/// Answers a question about a file.
+pub(crate) fn answer(reader: &Reader, request: &FileRequest, context: &Context) -> Result<FileAnswer> {
+    let here = Here { cwd: context.folder.clone().unwrap_or_default(), home: context.home.clone() };
+    let mut question = Request { path: request.path.clone(), here, reveal: request.reveal, ..Request::default() };
+    let path = || request.path.clone();
+    let untouched = || FileAnswer::Nothing(Note::NothingAboutFile { path: path(), verb: "touched".to_string() });
+    let unrecorded = || FileAnswer::Nothing(Note::NothingRecorded { path: path() });
+    Ok(match &request.question {
+        FileQuestion::Actions { reads, mentions, unconfirmed, diff } => {
+            question.scope = Scope { reads: *reads, mentions: *mentions, unconfirmed: *unconfirmed };
+            question.diff = *diff;
+            question.filter = scope::filter(&request.filters, context)?;
+            let files = file(reader, &question)?;
+            let verb = if *mentions { "named" } else { "changed" }.to_string();
+            match files.is_empty() {
+                true => FileAnswer::Nothing(Note::NothingAboutFile { path: path(), verb }),
+                false => FileAnswer::Actions(files),
+            }
+        }
+        FileQuestion::Blame { contents } => {
+            blame(reader, &question, contents)?.map_or_else(untouched, FileAnswer::Blame)
+        }
+        FileQuestion::Why { contents, line } => {
+            let story = why(reader, &question, contents, *line)?;
+            story.map_or_else(untouched, |story| FileAnswer::Story(Box::new(story)))
+        }
+        FileQuestion::Contents { at } => {
+            recover(reader, &question, at, &context.now)?.map_or_else(unrecorded, FileAnswer::Contents)
+        }
+        FileQuestion::Versions => versions(reader, &question)?
+            .map_or_else(unrecorded, |(path, versions)| FileAnswer::Versions { path, versions }),
+    })
 }
 
 /// Which actions are wanted, besides changes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Scope {
+struct Scope {
     /// Reads.
-    pub reads: bool,
+    reads: bool,
     /// Mentions.
-    pub mentions: bool,
+    mentions: bool,
     /// Calls of which nobody knows whether they happened.
-    pub unconfirmed: bool,
+    unconfirmed: bool,
 }
 
 /// What was done with a file.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FileAction {
     /// It was made.
     Create,
@@ -103,7 +167,7 @@ impl Scope {
 }
 
 /// A file, and what was done with it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct FileActions {
     /// The file.
     pub path: Untrusted,
@@ -112,7 +176,7 @@ pub struct FileActions {
 }
 
 /// One thing done with a file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Action {
     /// The session.
     pub session: SessionInfo,
@@ -149,7 +213,7 @@ pub struct Action {
 }
 
 /// Lists what was done with the files that are meant; the file of the newest action first.
-pub fn file(reader: &Reader, request: &Request) -> Result<Vec<FileActions>> {
+fn file(reader: &Reader, request: &Request) -> Result<Vec<FileActions>> {
     let mut view = View::new(reader, request.reveal);
     for wanted in readings(&request.path, &request.here) {
         let found = view.list(&wanted, request)?;

@@ -21,11 +21,11 @@ pub(super) enum Wanted {
 
 /// Where the user is.
 #[derive(Clone, Debug, Default)]
-pub struct Here {
+pub(super) struct Here {
     /// The folder the command runs in.
-    pub cwd: String,
+    pub(super) cwd: String,
     /// The user's home.
-    pub home: Option<String>,
+    pub(super) home: Option<String>,
 }
 
 /// The ways to understand a path, the closest first.

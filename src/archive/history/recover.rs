@@ -1,29 +1,20 @@
 //! The contents of a file at some time, put together from what is recorded.
 
+use jiff::Zoned;
+use serde::Serialize;
+
 use crate::archive::history::replay::{Doubt, Step, Version, replay};
 use crate::archive::history::text::{Text, diff};
 use crate::archive::history::timeline::{Origin, Timeline};
 use crate::archive::history::{Action, Request, View, files_meant};
+use crate::archive::request::Moment;
+use crate::dates::{self, Edge};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Reader;
 use crate::untrusted::Untrusted;
 
-/// At which moment.
-#[derive(Clone, Debug, Default)]
-pub enum Moment {
-    /// When last heard of.
-    #[default]
-    End,
-    /// At a time, in milliseconds since 1970.
-    At(i64),
-    /// When this session had last changed it.
-    After(String),
-    /// Before this session first changed it.
-    Before(String),
-}
-
 /// The contents of a file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Recovered {
     /// The file.
     pub path: Untrusted,
@@ -40,7 +31,8 @@ pub struct Recovered {
 }
 
 /// Something that is not certain about recovered contents.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Uncertain {
     /// A change could not be applied.
     NotApplied {
@@ -80,7 +72,7 @@ pub enum Uncertain {
 }
 
 /// A version of a file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct VersionInfo {
     /// When it came to be, or was found.
     pub time: i64,
@@ -106,14 +98,14 @@ pub(super) struct Replayed {
 }
 
 /// Puts the contents of a file together.
-pub fn recover(reader: &Reader, request: &Request, moment: &Moment) -> Result<Option<Recovered>> {
+pub(super) fn recover(reader: &Reader, request: &Request, moment: &Moment, now: &Zoned) -> Result<Option<Recovered>> {
     let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
-    let Some(chosen) = replayed.choose(moment)? else { return Ok(None) };
+    let Some(chosen) = replayed.choose(moment, now)? else { return Ok(None) };
     Ok(replayed.recovered(chosen, matches!(moment, Moment::Before(_))))
 }
 
 /// Lists all versions of a file, the newest first.
-pub fn versions(reader: &Reader, request: &Request) -> Result<Option<(Untrusted, Vec<VersionInfo>)>> {
+pub(super) fn versions(reader: &Reader, request: &Request) -> Result<Option<(Untrusted, Vec<VersionInfo>)>> {
     let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
     let mut view = View::new(reader, request.reveal);
     let mut listed = Vec::new();
@@ -166,12 +158,15 @@ impl Replayed {
     }
 
     /// The version at a moment; the last with any contents if the file was deleted then.
-    fn choose(&self, moment: &Moment) -> Result<Option<usize>> {
+    fn choose(&self, moment: &Moment, now: &Zoned) -> Result<Option<usize>> {
         let is_own = |at: &usize| !self.step(&self.versions[*at]).of_other;
         let own: Vec<usize> = (0..self.versions.len()).filter(is_own).collect();
         let until = match moment {
             Moment::End => own.len(),
-            Moment::At(time) => own.partition_point(|at| self.step(&self.versions[*at]).time <= *time),
+            Moment::At(time) => {
+                let time = instant(time, now)?;
+                own.partition_point(|at| self.step(&self.versions[*at]).time <= time)
+            }
             Moment::After(session) => {
                 let last = own.iter().rposition(|at| self.is_by(*at, session));
                 last.map(|last| last + 1).ok_or_else(|| unknown_session(session))?
@@ -263,4 +258,13 @@ fn with_marks(text: &Text) -> String {
 fn unknown_session(session: &str) -> Error {
     Error::new(ErrorKind::Usage, format!("no session {} has changed this file", crate::untrusted::one_line(session)))
         .hint("`unspool recover --list PATH` shows the sessions that have")
+}
+
+/// Reads a time. A time of day means that instant, a day or month its end.
+fn instant(text: &str, now: &Zoned) -> Result<i64> {
+    if let Ok(exact) = text.trim().parse::<jiff::Timestamp>() {
+        return Ok(exact.as_millisecond());
+    }
+    let edge = if text.contains([':', '@']) { Edge::Since } else { Edge::Until };
+    dates::parse(text, now, edge)
 }

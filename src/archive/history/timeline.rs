@@ -10,7 +10,7 @@ use crate::archive::history::path::{Wanted, identity};
 use crate::archive::history::replay::{Change, Known, Part, Step};
 use crate::archive::history::tool_calls::{self, FileTouch, ToolCall};
 use crate::archive::history::{FileAction, Scope};
-use crate::archive::search::Lookup;
+use crate::archive::session_info::Lookup;
 use crate::document::{Document, FileEffect, Kind};
 use crate::error::Result;
 use crate::index::{About, FileKey, Reader, Spelling};

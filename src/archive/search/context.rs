@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::archive::search::Request;
+use crate::archive::search::Question;
+use crate::archive::search::answer::Around;
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
 use crate::index::{RawHit, Reader};
@@ -16,31 +17,12 @@ const AHEAD: usize = 12;
 /// How much of a message is given.
 const LENGTH: usize = 400;
 
-/// A message near a hit.
-#[derive(Clone, Debug)]
-pub struct Around {
-    /// The line's id.
-    pub uuid: Option<Untrusted>,
-    /// Who speaks.
-    pub role: Role,
-    /// What it is.
-    pub kind: Kind,
-    /// The tool.
-    pub tool: Option<Untrusted>,
-    /// When, in milliseconds since 1970.
-    pub timestamp: Option<i64>,
-    /// The beginning of its text, white space folded.
-    pub text: Untrusted,
-    /// Of a call, the beginning of its result.
-    pub result: Option<Untrusted>,
-}
-
 /// The messages before and after a hit, in the order they were said.
 pub(super) fn around(
     reader: &Reader,
     found: &RawHit,
     hit: &Document,
-    request: &Request,
+    request: &Question,
 ) -> Result<(Vec<Around>, Vec<Around>)> {
     let (before, after) = request.around;
     if before == 0 && after == 0 {

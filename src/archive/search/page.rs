@@ -1,13 +1,13 @@
 //! Cuts the ranking into pages: of sessions with their best hits, or of hits alone.
 
-use crate::archive::search::{Group, Request};
+use crate::archive::search::{Group, Question};
 use crate::index::{HashMap64, HashSet64, Ranked};
 
 /// Where a page ended: what its last entry was, and how many there were up to it. Pages follow one another without
 /// gaps or repeats as long as that entry is still there, even when others have come before it. A place in one ranking
 /// means nothing in another, so a cursor knows which question it belongs to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Cursor {
+pub(crate) struct Cursor {
     /// The last session, or the last hit.
     key: u64,
     /// How many entries came before the next page.
@@ -19,12 +19,12 @@ pub struct Cursor {
 impl Cursor {
     /// The same place, as one in the answer to a question, by its fingerprint.
     #[must_use]
-    pub fn of(self, question: u16) -> Self {
+    pub(crate) fn of(self, question: u16) -> Self {
         Self { question, ..self }
     }
 
     /// Whether it is a place in the answer to this question.
-    pub fn belongs_to(self, question: u16) -> bool {
+    pub(crate) fn belongs_to(self, question: u16) -> bool {
         self.question == question
     }
 }
@@ -54,14 +54,14 @@ pub(super) struct Page {
 }
 
 /// Takes the page that was asked for.
-pub(super) fn cut(ranked: &mut Ranked, request: &Request) -> Page {
+pub(super) fn cut(ranked: &mut Ranked, request: &Question) -> Page {
     if request.after.is_some() || request.limit > ranked.in_order() {
         ranked.order_all();
     }
     if request.flat { flat(ranked, request) } else { by_session(ranked, request) }
 }
 
-fn flat(ranked: &Ranked, request: &Request) -> Page {
+fn flat(ranked: &Ranked, request: &Question) -> Page {
     let keys: Vec<u64> = ranked.hits().iter().map(|hit| hit.group).collect();
     let start = begin(&keys, request.after);
     let shown = &ranked.hits()[start..start.saturating_add(request.limit).min(keys.len())];
@@ -70,7 +70,7 @@ fn flat(ranked: &Ranked, request: &Request) -> Page {
 }
 
 /// Gathers hits by session; a session stands where its best hit stands.
-fn by_session(ranked: &mut Ranked, request: &Request) -> Page {
+fn by_session(ranked: &mut Ranked, request: &Question) -> Page {
     let known: HashSet64 = ranked.hits()[..ranked.in_order()].iter().map(|hit| hit.session).collect();
     if known.len() < request.limit.min(ranked.sessions) {
         ranked.order_all();

@@ -1,6 +1,8 @@
 //! What to try when nothing was found. Every suggestion has been tried: it gives hits.
 
-use crate::archive::search::{Request, all_conditions};
+use crate::archive::search::answer::Suggestion;
+use crate::archive::search::exact::keep_matching;
+use crate::archive::search::{Question, all_conditions};
 use crate::error::Result;
 use crate::index::{Corrections, Reader, Search, Sort};
 use crate::query::{Condition, Filter, Query};
@@ -8,23 +10,8 @@ use crate::query::{Condition, Filter, Query};
 /// The option that finds the running session too.
 const CURRENT: &str = "--include-current";
 
-/// Something else to try.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Suggestion {
-    /// What to do: `without since`.
-    pub change: String,
-    /// The query, where that is what changes.
-    pub query: Option<String>,
-    /// What is to be left out: conditions by field, `not` for the words that must not be there.
-    pub drop: Vec<&'static str>,
-    /// The option to be added.
-    pub add: Option<&'static str>,
-    /// How many hits it gives.
-    pub hits: usize,
-}
-
 /// Finds changes to a request that give hits.
-pub fn suggestions(reader: &Reader, request: &Request) -> Result<Vec<Suggestion>> {
+pub(super) fn suggestions(reader: &Reader, request: &Question) -> Result<Vec<Suggestion>> {
     let mut found = Vec::new();
     let mut attempt = |suggestion: Suggestion, query: &Query, filter: &Filter| -> Result<()> {
         let hits = count(reader, query, filter)?;
@@ -61,12 +48,12 @@ fn count(reader: &Reader, query: &Query, filter: &Filter) -> Result<usize> {
     let corrections: Corrections = reader.corrections(query)?;
     let search = Search { query, filter, corrections: &corrections, sort: Sort::Relevance, strict: false, now: 0 };
     let mut ranked = reader.find(&search)?;
-    crate::archive::search::exact::keep_matching(reader, query, &mut ranked)?;
+    keep_matching(reader, query, &mut ranked)?;
     Ok(ranked.hits().len())
 }
 
 /// The request with each sort of condition left out in turn, and with all of them left out.
-fn with_fewer_conditions(request: &Request) -> Vec<(Vec<&'static str>, Query, Filter)> {
+fn with_fewer_conditions(request: &Question) -> Vec<(Vec<&'static str>, Query, Filter)> {
     let mut fields: Vec<&'static str> =
         all_conditions(request, &request.query).conditions.iter().map(Condition::field).collect();
     fields.sort_unstable();

@@ -22,7 +22,7 @@ pub(super) fn count(reader: &Reader, request: &Request, files_named: usize) -> R
     let mut names = Names::default();
     let mut said = Said { without_tokens: request.asks_pieces(), ..Said::default() };
     reader.each_row(&filter, &mut names, &mut |row| said.take(row))?;
-    said.pick_copy(stretch);
+    said.settle(stretch);
     let mut work = Work::new(&said, stretch);
     reader.each_row(&filter, &mut names, &mut |row| work.take(row))?;
     let mut tally = Counter::new(&request.zone, &request.prices, &names);
@@ -152,7 +152,7 @@ impl Said {
     }
 
     /// Drops copies and what was said at other times, and takes in what was said in the queue only.
-    fn pick_copy(&mut self, stretch: Stretch) {
+    fn settle(&mut self, stretch: Stretch) {
         let origins = &self.origins;
         self.prompts.retain(|prompt| origins.get(&prompt.group) == Some(&prompt.origin));
         let mut once = HashSet::new();

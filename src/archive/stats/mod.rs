@@ -4,22 +4,25 @@
 //! a tool call and its result count once, where they were first said. What Claude Code copies when a session is
 //! resumed, forked or compacted therefore never counts twice.
 
-mod prices;
 mod count;
 
 use std::collections::BTreeMap;
 
 use jiff::civil::{Date, Weekday};
 
+use crate::archive::note::Note;
+pub use crate::archive::prices::{Long, PRICES_OF, Price, Prices, Tokens};
+use crate::archive::request::{Context, StatsRequest};
+use crate::archive::scope;
+use crate::archive::search::unknown_name;
 use crate::error::Result;
 use crate::index::Reader;
 use crate::query::{Filter, Test};
 use crate::untrusted::Untrusted;
-pub use prices::{Long, PRICES_OF, Price, Prices};
 
-/// What to count.
+/// What to count, interpreted.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub(crate) struct Request {
     /// What counts. Bounds of time are those of when a thing was said first; where pieces of messages are asked for,
     /// see [`Request::asks_pieces`], tokens are left out.
     pub filter: Filter,
@@ -32,50 +35,10 @@ pub struct Request {
 impl Request {
     /// Whether it asks for some pieces of messages only: those of a tool, a role, about a file. Tokens are told of
     /// whole messages, so they cannot be split that way.
-    pub fn asks_pieces(&self) -> bool {
+    pub(crate) fn asks_pieces(&self) -> bool {
         let is_piece =
             |test: &Test| matches!(test, Test::Role(_) | Test::Kind(_) | Test::Tool(_) | Test::File(_) | Test::Error);
         self.filter.conditions.iter().any(|condition| is_piece(&condition.test))
-    }
-}
-
-/// Tokens, each sort apart.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Tokens {
-    /// Fresh input.
-    pub input: u64,
-    /// Input written to the cache.
-    pub cache_write: u64,
-    /// How much of that is kept for an hour rather than five minutes.
-    pub cache_hour: u64,
-    /// Input read from the cache.
-    pub cache_read: u64,
-    /// Output.
-    pub output: u64,
-}
-
-impl Tokens {
-    /// All input, whether it came from the cache or not.
-    pub fn read_in(&self) -> u64 {
-        self.input + self.cache_write + self.cache_read
-    }
-
-    /// All of them.
-    pub fn total(&self) -> u64 {
-        self.read_in() + self.output
-    }
-
-    /// How much of the input came from the cache, from 0 to 1.
-    pub fn hit_rate(&self) -> Option<f64> {
-        (self.read_in() > 0).then(|| self.cache_read as f64 / self.read_in() as f64)
-    }
-
-    fn add(&mut self, more: &Self) {
-        self.input += more.input;
-        self.cache_write += more.cache_write;
-        self.cache_hour += more.cache_hour;
-        self.cache_read += more.cache_read;
-        self.output += more.output;
     }
 }
 
@@ -224,9 +187,30 @@ pub struct Stats {
 /// How many files are named.
 const FILES_NAMED: usize = 50;
 
+/// Figures, and what has to be said about them.
+#[derive(Clone, Debug)]
+pub struct StatsAnswer {
+    /// The figures.
+    pub stats: Stats,
+    /// What has to be said about them.
+    pub notes: Vec<Note>,
+}
+
 /// Counts everything.
-pub fn stats(reader: &Reader, request: &Request) -> Result<Stats> {
-    count::count(reader, request, FILES_NAMED)
+pub(crate) fn answer(reader: &Reader, request: &StatsRequest, context: &Context) -> Result<StatsAnswer> {
+    let mut filter = scope::filter(&request.filters, context)?;
+    // The running session counts too.
+    filter.without_session = None;
+    let mut notes: Vec<Note> = reader.unknown_names(&filter)?.into_iter().map(unknown_name).collect();
+    let request = Request { filter, zone: context.now.time_zone().clone(), prices: request.prices.clone() };
+    if request.asks_pieces() {
+        notes.push(Note::WithoutTokens);
+    }
+    let stats = count::count(reader, &request, FILES_NAMED)?;
+    if stats.total.is_empty() {
+        notes.push(Note::NothingToCount);
+    }
+    Ok(StatsAnswer { stats, notes })
 }
 
 impl Stats {

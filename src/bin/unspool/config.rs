@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
+use unspool::archive::Local;
+use unspool::archive::request::Context;
 use unspool::error::{Error, ErrorKind};
-use unspool::index::IndexFolder;
-use unspool::query::Surroundings;
 use unspool::render::terminal::style::Screen;
 use unspool::transcript::discover::Root;
 
@@ -36,7 +37,8 @@ pub(crate) struct Global {
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) roots: Vec<Root>,
-    pub(crate) store: IndexFolder,
+    /// The index.
+    pub(crate) local: Arc<Local>,
     pub(crate) color: Color,
     /// What shows long answers on a terminal.
     pub(crate) pager: String,
@@ -67,10 +69,10 @@ impl Config {
         let (color, color_from) = color(global.color, &settings);
         let limit = settings.limit.unwrap_or(LIMIT);
         let limit_from = if settings.limit.is_some() { FILE } else { BUILT_IN };
-        let store = IndexFolder::new(&data_dir, &roots);
+        let local = Arc::new(Local::new(roots.clone(), &data_dir));
         let (pager, pager_from) = pager(&settings);
         let origins = [roots_from, dir_from, color_from, pager_from, limit_from];
-        Ok(Self { roots, store, color, pager, limit, file, settings, origins, data_dir })
+        Ok(Self { roots, local, color, pager, limit, file, settings, origins, data_dir })
     }
 
     /// The value of a setting, and where it comes from.
@@ -94,13 +96,16 @@ impl Config {
         self.file.try_exists().unwrap_or(false)
     }
 
-    /// What conditions such as `since:2d` and `file:./x` depend on.
-    pub(crate) fn surroundings(&self) -> Surroundings {
-        let folder = std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned());
-        Surroundings {
+    /// Returns everything about the caller that requests depend on.
+    pub(crate) fn context(&self) -> Context {
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        let claude_dir = var("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(home()?.join(".claude")));
+        Context {
             now: jiff::Timestamp::from_millisecond(now()).unwrap_or_default().to_zoned(zone()),
-            folder,
-            home: home().map(|home| home.to_string_lossy().into_owned()),
+            folder: std::env::current_dir().ok().map(text),
+            home: home().map(text),
+            running_session: var("CLAUDE_CODE_SESSION_ID").map(|id| id.to_string_lossy().into_owned()),
+            claude_dir: claude_dir.map(text),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the model answers and does: its words, its calls, their results, and what they cost.
+//! Builds documents from assistant lines: answers, tool calls, their results, and token counts.
 
 use std::borrow::Cow;
 
@@ -10,41 +10,44 @@ use crate::document::{Document, Kind, MessageKey, Role, Wordless, normal_path};
 use crate::transcript::discover::SourceKind;
 use crate::transcript::{Block, Event, Trace, Usage, print_of};
 
-/// How many open calls are remembered. Measured: some 0.3 % of calls never get a result.
+/// The number of open calls remembered. The limit is needed because about 0.3 % of calls never get a result (measured).
 const CALLS_KEPT: usize = 256;
-/// How many messages without words are remembered. Measured: 0 to 3 in a file.
+/// Maximum number of messages without text that are remembered. Measured: 0 to 3 in a file.
 const WORDLESS_KEPT: usize = 4096;
-/// Longer arguments are kept as text only: together with all their copies they would not fit the memory bound.
+/// Maximum size of stored arguments, in bytes. Longer ones are kept as text only: with all their copies they would
+/// exceed the memory bound.
 const INPUT_KEPT: usize = 1 << 20;
-/// What stands for the answer of a tool that said nothing.
+/// Text of a tool result without output.
 const NO_OUTPUT: &str = "(no output)";
 /// Tools that change the files they name.
 const CHANGING: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
 
 impl Builder<'_> {
+    /// Processes an assistant line.
     pub(super) fn assistant(&mut self, place: Place, event: &Event<'_>, base: &Document, blocks: Vec<Block<'_>>) {
-        let mut made = false;
+        let mut made_document = false;
         for block in joined(blocks) {
-            made |= match block {
+            made_document |= match block {
                 Block::Text(text) => {
                     self.state.answers += 1;
-                    let role = self.answerer(event);
+                    let role = self.answer_role(event);
                     self.push(place, Document { role, kind: Kind::Text, ..base.clone() }, &clean::fold_base64(&text))
                 }
                 Block::Thinking(text) => {
-                    let role = self.answerer(event);
+                    let role = self.answer_role(event);
                     self.push(place, Document { role, kind: Kind::Thinking, ..base.clone() }, &text)
                 }
                 other => self.block(place, event, base, other),
             };
         }
-        if !made {
+        if !made_document {
             self.pass(event, "assistant/empty");
         }
     }
 
-    /// Notes what an API message cost, on the first document its line made.
-    pub(super) fn count(&mut self, made: usize, base: Document, usage: Usage) {
+    /// Records the token counts of an API message on the first document of its line. `start` is the index of that
+    /// document in `out`; the line may have made none.
+    pub(super) fn count(&mut self, start: usize, base: Document, usage: Usage) {
         if base.model.is_none() && usage == Usage::default() {
             return;
         }
@@ -54,40 +57,41 @@ impl Builder<'_> {
         if counted == self.state.counted {
             return;
         }
-        match self.out.get_mut(made) {
+        match self.out.get_mut(start) {
             Some(document) => {
                 (document.usage, document.cache_hour) = (Some(tokens), usage.cache_hour);
                 self.state.counted = counted;
-                self.state.wordless.retain(|one| {
-                    one.message != message || one.usage.iter().zip(tokens).any(|(before, now)| *before > now)
+                self.state.wordless.retain(|entry| {
+                    entry.message != message || entry.usage.iter().zip(tokens).any(|(before, now)| *before > now)
                 });
             }
             None => {
                 let (model, timestamp) = (base.model, base.timestamp);
-                let one = Wordless { message, model, usage: tokens, cache_hour: usage.cache_hour, timestamp };
-                if self.state.wordless.back() != Some(&one) && self.state.wordless.len() < WORDLESS_KEPT {
-                    self.state.wordless.push_back(one);
+                let entry = Wordless { message, model, usage: tokens, cache_hour: usage.cache_hour, timestamp };
+                if self.state.wordless.back() != Some(&entry) && self.state.wordless.len() < WORDLESS_KEPT {
+                    self.state.wordless.push_back(entry);
                 }
             }
         }
     }
 
-    fn answerer(&self, event: &Event<'_>) -> Role {
+    /// The role of an answer on this line.
+    fn answer_role(&self, event: &Event<'_>) -> Role {
         if self.kind == SourceKind::Agent || event.sidechain { Role::Subagent } else { Role::Assistant }
     }
 
-    /// Takes a block that may stand in a message of either side; says whether it made a document.
+    /// Processes a block that can occur in user and assistant messages. Reports whether it made a document.
     pub(super) fn block(&mut self, place: Place, event: &Event<'_>, base: &Document, block: Block<'_>) -> bool {
         match block {
             Block::ToolUse { id, name, input } => self.tool_use(place, event, base, &id, &name, input),
             Block::ToolResult { id, text, error } => {
-                let (tool, files) = self.answered(&id);
+                let (tool, files) = self.take_call(&id);
                 let tool_use = Some(id.into_owned());
                 let trace = event.trace.clone().or_else(|| trace_of_text(tool.as_deref(), &text)).filter(|_| !error);
                 let result = Document { role: Role::Tool, kind: Kind::ToolResult, tool, tool_use, ..base.clone() };
                 let document = Document { files, error, trace, ..result };
                 let text = clean::clean_result(document.tool.as_deref(), &text);
-                // A command that changed a file may have nothing to say; that it ended well is worth keeping.
+                // A command that changed a file may print nothing. That it succeeded is still worth keeping.
                 let is_silent = text.trim().is_empty() && !document.files.is_empty();
                 self.push(place, document, if is_silent { NO_OUTPUT } else { &text })
             }
@@ -106,6 +110,7 @@ impl Builder<'_> {
         }
     }
 
+    /// Adds a document for a tool call. Reports whether there was anything to add.
     fn tool_use(
         &mut self,
         place: Place,
@@ -145,8 +150,8 @@ impl Builder<'_> {
         self.push(place, document, clean::call_text(name, &words))
     }
 
-    /// The tool and files of the call that is now answered.
-    fn answered(&mut self, id: &str) -> (Option<String>, Vec<String>) {
+    /// Removes a call from the open ones, now that its result has arrived. Returns its tool and files.
+    fn take_call(&mut self, id: &str) -> (Option<String>, Vec<String>) {
         match self.state.calls.iter().rposition(|(call, ..)| call == id).and_then(|at| self.state.calls.remove(at)) {
             Some((_, tool, files)) => (Some(tool), files),
             None => (None, Vec::new()),
@@ -154,7 +159,7 @@ impl Builder<'_> {
     }
 }
 
-/// Where no record stands beside the answer, the lines that were read are numbered, and say which they are.
+/// Derives a trace from the text of a `Read` result that has no record next to it: the text has line numbers.
 fn trace_of_text(tool: Option<&str>, text: &str) -> Option<Trace> {
     let (first, contents) = clean::numbered(text).filter(|_| tool == Some("Read"))?;
     let count = contents.split('\n').count() as u64;

@@ -1,4 +1,5 @@
-//! What people say, and all else that stands in user lines: who speaks, and what it is.
+//! Builds documents from user lines and queued prompts. Such a line may contain a prompt, a command, command output,
+//! or text inserted by Claude Code; this file decides which, and who wrote it.
 
 use std::borrow::Cow;
 
@@ -12,62 +13,66 @@ use crate::redact::redact;
 use crate::transcript::discover::SourceKind;
 use crate::transcript::{Block, Event};
 
-/// Texts longer than this are cleaned piece by piece.
+/// Texts longer than this, in bytes, are cleaned piece by piece.
 const HUGE: usize = 4 << 20;
-/// How much of a prompt is kept to name a session after.
+/// The number of characters of a prompt that are kept as a name for its session.
 const PROMPT_KEPT: usize = 200;
-/// How much of it is looked at for secrets, in bytes: as long as the longest that begins in what is kept.
+/// The number of bytes of a prompt that are searched for secrets: enough for the longest secret that begins in the
+/// kept part.
 const PROMPT_SEEN: usize = 32 << 10;
-/// How many prompts are remembered by their beginnings. Measured: `last-prompt` repeats one of the last 4, as a rule.
+/// The number of prompts remembered by their beginnings. Measured: `last-prompt` usually repeats one of the last 4.
 const SAID_KEPT: usize = 32;
-/// How many letters tell the beginning of a prompt. Claude Code cuts it at 200 characters, white space included.
+/// The number of characters, without white space, that identify the beginning of a prompt. Claude Code cuts it at 200
+/// characters, including white space.
 const BEGINNING: usize = 100;
 
-/// What a user line says about who sent it.
+/// The fields of a user line that show who sent it.
 pub(super) struct Speaker<'a> {
     pub(super) origin: Option<&'a str>,
     pub(super) meta: bool,
     pub(super) compact: bool,
 }
 
-/// What was said, by whom, and the text behind it, which is something else.
-struct Said<'t> {
+/// The first message in a text, with its role and kind.
+struct Message<'t> {
     role: Role,
     kind: Kind,
     words: Cow<'t, str>,
+    /// The text after it, which is another message.
     rest: &'t str,
 }
 
-/// Fingerprint of words said in a session, blind to white space at the ends.
+/// Hash of a text in a session. Ignores white space at both ends.
 pub(super) fn text_hash(session: &str, words: &str) -> u64 {
     xxh3_64_with_seed(words.trim().as_bytes(), xxh3_64_with_seed(session.as_bytes(), 0))
 }
 
-/// The first line or so of a prompt. Secrets are masked before it is cut, as for all that stands in for a title: half a
-/// secret looks like none.
+/// Returns the beginning of a prompt, for use as a title. Secrets are redacted before it is cut, as for all titles:
+/// half a secret no longer matches any rule.
 pub(super) fn beginning(words: &str) -> String {
     let seen = &words[..words.floor_char_boundary(PROMPT_SEEN)];
     redact(seen).split_whitespace().collect::<Vec<_>>().join(" ").chars().take(PROMPT_KEPT).collect()
 }
 
-/// Fingerprint of the beginning of a prompt, blind to white space, and to where it was cut.
-fn beginning_print(words: &str) -> u64 {
+/// Hash of the beginning of a prompt. Ignores white space and the position at which the prompt was cut.
+fn beginning_hash(words: &str) -> u64 {
     let seen = &words[..words.floor_char_boundary(PROMPT_SEEN)];
     let letters = seen.chars().filter(|c| !c.is_whitespace() && *c != '…');
     xxh3_64(letters.take(BEGINNING).collect::<String>().as_bytes())
 }
 
 impl Builder<'_> {
+    /// Processes a user line.
     pub(super) fn user(&mut self, place: Place, event: &mut Event<'_>, blocks: Vec<Block<'_>>, speaker: &Speaker<'_>) {
-        let mut made = false;
+        let mut made_document = false;
         if blocks.iter().filter(|block| matches!(block, Block::ToolResult { .. })).count() > 1 {
-            // Of several answers nobody can say whose record it is.
+            // With several results, it is unknown to which one the record belongs.
             event.trace = None;
         }
         let event = &*event;
         for block in joined(blocks) {
-            made |= match block {
-                // Cleaning copies; a huge text is cleaned piece by piece, so that it is never there three times.
+            made_document |= match block {
+                // Cleaning copies the text. Cleaning a huge text in pieces avoids three copies of it in memory.
                 Block::Text(text) if text.len() > HUGE => clean::pieces(&text, TEXT_CAP)
                     .into_iter()
                     .fold(false, |made, piece| self.user_text(place, event, piece, speaker) | made),
@@ -75,50 +80,51 @@ impl Builder<'_> {
                 other => self.block(place, event, &self.base(event), other),
             };
         }
-        if !made {
+        if !made_document {
             self.pass(event, "user/empty");
         }
     }
 
+    /// Processes a text block of a user line. Reports whether it adds a document.
     fn user_text(&mut self, place: Place, event: &Event<'_>, text: &str, speaker: &Speaker<'_>) -> bool {
         let Parted { words, beside } = tags::parted(text, &BESIDE);
         let clean = clean::clean_prompt(words);
         let mut rest: &str = &clean;
-        let mut made = false;
+        let mut made_document = false;
         while !rest.trim().is_empty() {
-            let said = self.classify(event, rest, speaker);
-            made |= self.said(place, event, &said, rest);
-            rest = said.rest;
+            let message = self.classify(event, rest, speaker);
+            made_document |= self.message(place, event, &message, rest);
+            rest = message.rest;
         }
         let base = self.base(event);
-        beside.into_iter().fold(made, |made, block| self.beside(place, base.clone(), block) | made)
+        beside.into_iter().fold(made_document, |made, block| self.beside(place, base.clone(), block) | made)
     }
 
-    /// Takes in what was said; `text` is that with its tags.
-    fn said(&mut self, place: Place, event: &Event<'_>, said: &Said<'_>, text: &str) -> bool {
-        if said.words.trim().is_empty() {
-            // Nothing but tags: not what anybody said, yet not to be lost.
+    /// Adds a document for a message. `text` is the original text, with its tags.
+    fn message(&mut self, place: Place, event: &Event<'_>, message: &Message<'_>, text: &str) -> bool {
+        if message.words.trim().is_empty() {
+            // Nothing but tags: not a message, but kept as a notice so that nothing is lost.
             let base = Document { role: Role::Meta, kind: Kind::Notice, ..self.base(event) };
-            return self.push(place, base, text[..text.len() - said.rest.len()].trim());
+            return self.push(place, base, text[..text.len() - message.rest.len()].trim());
         }
-        let mut document = Document { role: said.role, kind: said.kind, ..self.base(event) };
-        if said.kind == Kind::Prompt {
-            self.note_prompt(&mut document, &said.words);
+        let mut document = Document { role: message.role, kind: message.kind, ..self.base(event) };
+        if message.kind == Kind::Prompt {
+            self.record_prompt(&mut document, &message.words);
         }
-        if said.kind == Kind::Command {
-            self.note_said(&said.words);
-            self.state.first_command.get_or_insert_with(|| beginning(&said.words));
+        if message.kind == Kind::Command {
+            self.remember_beginning(&message.words);
+            self.state.first_command.get_or_insert_with(|| beginning(&message.words));
         }
-        let made = self.push(place, document, &said.words);
-        let announced = tags::announced(text).filter(|_| said.kind == Kind::Command);
-        announced.map_or(made, |words| {
+        let made_document = self.push(place, document, &message.words);
+        let announced = tags::announced(text).filter(|_| message.kind == Kind::Command);
+        announced.map_or(made_document, |words| {
             let base = Document { role: Role::Meta, kind: Kind::Notice, ..self.base(event) };
-            self.push(place, base, words) | made
+            self.push(place, base, words) | made_document
         })
     }
 
-    /// Takes in what Claude Code put beside a prompt: a reminder, or what was open or selected in the editor. The queue
-    /// has it too, so that it is told by its words.
+    /// Adds a document for a block that Claude Code put before or after a prompt: a reminder, or the file open or
+    /// selected in the editor. The queue repeats these blocks, so they get a text hash to detect duplicates.
     fn beside(&mut self, place: Place, base: Document, (tag, text): (&str, &str)) -> bool {
         let text = clean::clean_prompt(text);
         let document = match tag {
@@ -135,13 +141,13 @@ impl Builder<'_> {
         self.push(place, Document { text_hash, ..document }, &text)
     }
 
-    /// Tells a person's words from all else that stands in user lines.
-    fn classify<'t>(&self, event: &Event<'_>, text: &'t str, speaker: &Speaker<'_>) -> Said<'t> {
-        let all = |role, kind| Said { role, kind, words: Cow::Borrowed(text), rest: "" };
+    /// Splits off the first message of a text in a user line, and determines its role and kind.
+    fn classify<'t>(&self, event: &Event<'_>, text: &'t str, speaker: &Speaker<'_>) -> Message<'t> {
+        let whole_text = |role, kind| Message { role, kind, words: Cow::Borrowed(text), rest: "" };
         let is_summary =
             speaker.compact || text.starts_with("This session is being continued from a previous conversation");
         if is_summary {
-            return all(Role::Assistant, Kind::Compaction);
+            return whole_text(Role::Assistant, Kind::Compaction);
         }
         let voice = self.voice(event);
         if let Some((markup, words, rest)) = tags::markup(text) {
@@ -151,21 +157,21 @@ impl Builder<'_> {
                 Markup::Peer => (Role::Subagent, Kind::Prompt),
                 Markup::Machine => (Role::Meta, Kind::Notice),
             };
-            return Said { role, kind, words: Cow::Owned(words), rest };
+            return Message { role, kind, words: Cow::Owned(words), rest };
         }
         let is_warmup = self.kind == SourceKind::Agent && text.trim() == "Warmup";
         if speaker.meta || is_warmup {
-            return all(Role::Meta, Kind::Notice);
+            return whole_text(Role::Meta, Kind::Notice);
         }
         let role = match speaker.origin {
             None | Some("human" | "voice-call") => voice,
             Some("peer" | "coordinator") => Role::Subagent,
             Some(_) => Role::Meta,
         };
-        all(role, if role == Role::Meta { Kind::Notice } else { Kind::Prompt })
+        whole_text(role, if role == Role::Meta { Kind::Notice } else { Kind::Prompt })
     }
 
-    /// Who types in this file.
+    /// The role of a prompt typed on this line.
     pub(super) fn voice(&self, event: &Event<'_>) -> Role {
         if self.kind == SourceKind::Agent || event.sidechain {
             return Role::Subagent;
@@ -176,49 +182,50 @@ impl Builder<'_> {
         }
     }
 
-    fn note_prompt(&mut self, document: &mut Document, words: &str) {
-        let print = text_hash(&document.session, words);
-        document.text_hash = Some(print);
+    /// Counts a prompt, and sets the hash of its document.
+    fn record_prompt(&mut self, document: &mut Document, words: &str) {
+        let hash = text_hash(&document.session, words);
+        document.text_hash = Some(hash);
         if self.kind == SourceKind::Agent && !self.state.prompted {
             document.is_duplicate = true;
-            self.state.tally.sent_by = Some(print);
+            self.state.tally.sent_by = Some(hash);
         }
         self.state.prompted = true;
         if !std::mem::replace(&mut self.counted, true) {
             if document.role == Role::Human {
-                self.state.tally.prompt(print);
+                self.state.tally.prompt(hash);
             }
             self.state.prompts += u64::from(matches!(document.role, Role::Human | Role::Programmatic));
         }
-        self.note_said(words);
+        self.remember_beginning(words);
         self.state.first_prompt.get_or_insert_with(|| beginning(words));
     }
 
-    /// Remembers how a prompt begins, for `last-prompt`, which repeats it.
-    fn note_said(&mut self, words: &str) {
-        let print = beginning_print(words);
-        if !self.state.said.contains(&print) {
-            self.state.said.push_back(print);
+    /// Remembers the beginning of a prompt, because `last-prompt` lines repeat it.
+    fn remember_beginning(&mut self, words: &str) {
+        let hash = beginning_hash(words);
+        if !self.state.said.contains(&hash) {
+            self.state.said.push_back(hash);
         }
         if self.state.said.len() > SAID_KEPT {
             self.state.said.pop_front();
         }
     }
 
-    /// The prompt that Claude Code keeps as a stand-in for a title: the beginning of one that was made, as a rule in
-    /// this file, but it may be the only one that is left.
+    /// Processes a `last-prompt` line: the beginning of a prompt, which Claude Code uses in place of a title. It
+    /// usually repeats a prompt of this file, but it may be the only remaining copy.
     pub(super) fn last_prompt(&mut self, place: Place, event: &Event<'_>, text: &str) {
-        if self.state.said.contains(&beginning_print(text)) {
+        if self.state.said.contains(&beginning_hash(text)) {
             return self.pass(event, "last-prompt");
         }
-        self.note_said(text);
+        self.remember_beginning(text);
         let text_hash = Some(text_hash(&self.session(), text));
         let document =
             Document { role: self.voice(event), kind: Kind::Queued, is_duplicate: true, text_hash, ..self.base(event) };
         self.push(place, document, &clean::clean_prompt(text));
     }
 
-    /// A prompt that came through the queue, or stands in the history: often a copy, sometimes the only one.
+    /// Processes a prompt from the queue or the prompt history: often a copy, sometimes the only one.
     pub(super) fn queued(&mut self, place: Place, event: &Event<'_>, text: &str, origin: Option<&str>) {
         let speaker = Speaker { origin, meta: false, compact: false };
         let Parted { words, beside } = tags::parted(text, &BESIDE);
@@ -229,32 +236,33 @@ impl Builder<'_> {
         }
         let clean = clean::clean_prompt(words);
         let mut rest: &str = &clean;
-        let mut made = false;
+        let mut made_document = false;
         while !rest.trim().is_empty() {
-            let said = self.classify(event, rest, &speaker);
-            made |= self.waited(place, base.clone(), &said);
-            rest = said.rest;
+            let message = self.classify(event, rest, &speaker);
+            made_document |= self.queued_message(place, base.clone(), &message);
+            rest = message.rest;
         }
-        made = beside.into_iter().fold(made, |made, block| self.beside(place, base.clone(), block) | made);
-        if !made {
+        made_document =
+            beside.into_iter().fold(made_document, |made, block| self.beside(place, base.clone(), block) | made);
+        if !made_document {
             self.pass(event, "queue/empty");
         }
     }
 
-    /// Takes in what waited in the queue, or stands in the history.
-    fn waited(&mut self, place: Place, base: Document, said: &Said<'_>) -> bool {
-        let kind = match said.kind {
+    /// Adds a document for a message from the queue or the prompt history.
+    fn queued_message(&mut self, place: Place, base: Document, message: &Message<'_>) -> bool {
+        let kind = match message.kind {
             _ if self.kind == SourceKind::History => Kind::History,
             Kind::Prompt => Kind::Queued,
             other => other,
         };
-        let print = text_hash(&base.session, &said.words);
+        let hash = text_hash(&base.session, &message.words);
         if kind == Kind::Queued {
-            self.note_said(&said.words);
+            self.remember_beginning(&message.words);
         }
-        if kind == Kind::Queued && said.role == Role::Human {
-            self.state.tally.queued(print);
+        if kind == Kind::Queued && message.role == Role::Human {
+            self.state.tally.queued(hash);
         }
-        self.push(place, Document { role: said.role, kind, text_hash: Some(print), ..base }, &said.words)
+        self.push(place, Document { role: message.role, kind, text_hash: Some(hash), ..base }, &message.words)
     }
 }

@@ -1,5 +1,6 @@
-//! Which files a shell command changes, as far as the command itself shows it. Pure, and never a guess: what hangs
-//! on a pattern, an unknown variable or the output of another command is left out.
+//! Finds the files that a shell command changes, without running it. Pure.
+//!
+//! Never guesses: anything that depends on a glob, an unknown variable or the output of another command is left out.
 
 mod split;
 
@@ -8,51 +9,51 @@ use std::collections::HashMap;
 use crate::document::clean::normal_path;
 use crate::document::shell::split::{Part, Piece, Simple, Word, split};
 
-/// What a command does to one file.
+/// The effect of a command on one file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Touch {
-    /// The file, in normal spelling; it may be a folder.
+    /// The normalized path of the file. It may be a folder.
     pub path: String,
-    /// What happens to it.
+    /// The effect on the file.
     pub effect: FileEffect,
 }
 
-/// What happens to a file.
+/// A change to a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum FileEffect {
-    /// It gets new contents; given where the command holds them.
+    /// Overwritten. Has the new contents if the command contains them.
     Write(Option<String>),
-    /// Something is put behind its contents.
+    /// Appended to. Has the appended text if the command contains it.
     Append(Option<String>),
-    /// Some of its contents change.
+    /// Changed in part.
     Change,
-    /// It gets its contents back from version control.
+    /// Restored from version control.
     Restore,
-    /// It becomes a copy of another file.
+    /// Replaced by a copy of another file.
     Copy {
         /// The other file.
         from: String,
     },
-    /// It gets another name.
+    /// Renamed to another path.
     RenameTo {
-        /// The new name, where it is known.
+        /// The new path, if it is known.
         to: Option<String>,
     },
-    /// It comes to be by another file's getting its name.
+    /// Created by renaming another file.
     RenameFrom {
-        /// The old name.
+        /// The old path.
         from: String,
     },
-    /// It is deleted.
+    /// Deleted.
     Delete,
 }
 
-/// Whether a tool runs commands of this shell.
+/// Reports whether a tool runs Bash commands.
 pub fn is_shell(tool: &str) -> bool {
     tool == "Bash"
 }
 
-/// Says which files a command changes, in order. `cwd` is where it runs.
+/// Returns the files that a command changes, in order. `cwd` is the folder it runs in.
 pub fn touched(command: &str, cwd: Option<&str>) -> Vec<Touch> {
     let mut shell = Shell { cwd: cwd.map(|cwd| normal_path(cwd, None)), ..Shell::default() };
     for piece in split(command) {
@@ -66,51 +67,53 @@ pub fn touched(command: &str, cwd: Option<&str>) -> Vec<Touch> {
             Piece::Command(simple) => shell.run(&simple),
         }
     }
-    shell.done
+    shell.touches
 }
 
-/// What is known while reading a command line from left to right.
+/// The state of a simulated shell while it reads a command line from left to right.
 #[derive(Default)]
 struct Shell {
-    /// The folder it is in, unless only the shell knows.
+    /// The working directory, if it is known.
     cwd: Option<String>,
-    /// The folders of the shells around this one.
+    /// The working directories of the enclosing shells.
     outer: Vec<Option<String>>,
-    /// Variables set on the way.
+    /// Variables assigned so far whose values are known.
     variables: HashMap<String, String>,
-    done: Vec<Touch>,
+    touches: Vec<Touch>,
 }
 
-/// Words that may stand before a command.
-const LEADS: [&str; 12] = ["sudo", "command", "nohup", "time", "then", "do", "else", "if", "while", "!", "{", "exec"];
+/// Words that may precede a command.
+const COMMAND_PREFIXES: [&str; 12] =
+    ["sudo", "command", "nohup", "time", "then", "do", "else", "if", "while", "!", "{", "exec"];
 
 impl Shell {
+    /// Records the effects of one simple command.
     fn run(&mut self, simple: &Simple) {
         let mut words: &[Word] = &simple.words;
         while let [first, rest @ ..] = words {
             match first.literal() {
-                Some(lead) if LEADS.contains(&lead) => words = rest,
+                Some(word) if COMMAND_PREFIXES.contains(&word) => words = rest,
                 Some("export" | "local" | "declare" | "readonly" | "env") => words = rest,
                 Some("timeout") => words = rest.get(1..).unwrap_or_default(),
-                _ if self.assigns(first) => words = rest,
+                _ if self.assign(first) => words = rest,
                 _ => break,
             }
         }
         for redirect in simple.redirects.iter().filter(|redirect| redirect.stdout) {
-            let text = || self.said(words, simple.heredoc.as_ref());
+            let text = || self.printed_text(words, simple.heredoc.as_ref());
             if let Some(path) = self.path(&redirect.target) {
                 let effect = if redirect.append { FileEffect::Append(text()) } else { FileEffect::Write(text()) };
-                self.note(path, effect);
+                self.record(path, effect);
             }
         }
         let Some((name, arguments)) = words.split_first() else { return };
         match name.literal().map(|name| name.rsplit('/').next().unwrap_or(name)) {
             Some("cd" | "pushd") => self.change_folder(arguments),
             Some("popd") => self.cwd = None,
-            Some("for" | "read" | "unset") => self.forget(arguments),
-            Some("mv") => self.moved(arguments),
-            Some("cp") => self.copied(arguments),
-            Some("rm" | "unlink") => self.each(operands(arguments, &[]), &FileEffect::Delete),
+            Some("for" | "read" | "unset") => self.unset(arguments),
+            Some("mv") => self.mv(arguments),
+            Some("cp") => self.cp(arguments),
+            Some("rm" | "unlink") => self.record_each(operands(arguments, &[]), &FileEffect::Delete),
             Some("sed") => self.sed(arguments),
             Some("perl") => self.perl(arguments),
             Some("tee") => self.tee(arguments, simple.heredoc.as_ref()),
@@ -120,8 +123,8 @@ impl Shell {
         }
     }
 
-    /// Takes in `NAME=value`; says whether it was one.
-    fn assigns(&mut self, word: &Word) -> bool {
+    /// Executes `NAME=value`. Reports whether the word is an assignment.
+    fn assign(&mut self, word: &Word) -> bool {
         let Some(Part::Literal(first)) = word.0.first() else { return false };
         let Some((name, start)) = first.split_once('=') else { return false };
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
@@ -136,13 +139,14 @@ impl Shell {
         true
     }
 
-    fn forget(&mut self, names: &[Word]) {
+    /// Removes variables whose values are no longer known.
+    fn unset(&mut self, names: &[Word]) {
         for name in names.iter().filter_map(Word::literal) {
             self.variables.remove(name);
         }
     }
 
-    /// The text of a word, if it is known.
+    /// Expands a word, if all its parts are known.
     fn text(&self, word: &Word) -> Option<String> {
         let mut text = String::new();
         for part in &word.0 {
@@ -157,14 +161,15 @@ impl Shell {
         Some(text)
     }
 
-    /// The file a word names, if that is known.
+    /// Returns the path of the file that a word names, if it is known.
     fn path(&self, word: &Word) -> Option<String> {
-        self.resolved(&self.text(word)?)
+        self.resolve(&self.text(word)?)
     }
 
-    fn resolved(&self, text: &str) -> Option<String> {
+    /// Normalizes a path. Returns `None` for devices, and for relative paths in an unknown folder.
+    fn resolve(&self, text: &str) -> Option<String> {
         let windows = self.cwd.as_ref().is_some_and(|cwd| cwd.as_bytes().get(1) == Some(&b':'));
-        let text = if windows { drive_of_git_bash(text) } else { text.to_string() };
+        let text = if windows { from_git_bash(text) } else { text.to_string() };
         let is_absolute = text.starts_with(['/', '~']) || text.as_bytes().get(1) == Some(&b':');
         if text.is_empty() || text.starts_with("/dev/") || (!is_absolute && self.cwd.is_none()) {
             return None;
@@ -172,16 +177,18 @@ impl Shell {
         Some(normal_path(&text, self.cwd.as_deref()))
     }
 
-    fn note(&mut self, path: String, effect: FileEffect) {
+    /// Records an effect, once.
+    fn record(&mut self, path: String, effect: FileEffect) {
         let touch = Touch { path, effect };
-        if !self.done.contains(&touch) {
-            self.done.push(touch);
+        if !self.touches.contains(&touch) {
+            self.touches.push(touch);
         }
     }
 
-    fn each(&mut self, files: Vec<&Word>, effect: &FileEffect) {
+    /// Records the same effect for each of the files whose paths are known.
+    fn record_each(&mut self, files: Vec<&Word>, effect: &FileEffect) {
         for path in files.into_iter().filter_map(|word| self.path(word)).collect::<Vec<_>>() {
-            self.note(path, effect.clone());
+            self.record(path, effect.clone());
         }
     }
 
@@ -193,22 +200,23 @@ impl Shell {
         };
     }
 
-    /// What a command prints into a file, where it says so itself.
-    fn said(&self, words: &[Word], heredoc: Option<&Word>) -> Option<String> {
+    /// Returns the standard output of a command, if the command line alone determines it.
+    fn printed_text(&self, words: &[Word], heredoc: Option<&Word>) -> Option<String> {
         let (name, arguments) = words.split_first()?;
         match name.literal()? {
             "cat" if arguments.is_empty() => self.text(heredoc?),
             "echo" if arguments.first().and_then(Word::literal).is_none_or(|first| !first.starts_with('-')) => {
-                let said: Option<Vec<String>> = arguments.iter().map(|word| self.text(word)).collect();
-                // Some shells read escapes here, others do not.
-                said.map(|said| said.join(" ") + "\n").filter(|said| !said.contains('\\'))
+                let texts: Option<Vec<String>> = arguments.iter().map(|word| self.text(word)).collect();
+                // Some shells interpret escapes in `echo`, others do not.
+                texts.map(|texts| texts.join(" ") + "\n").filter(|text| !text.contains('\\'))
             }
             ":" | "true" => Some(String::new()),
             _ => None,
         }
     }
 
-    /// Where each of several files goes: to a new name, or into a folder.
+    /// Pairs each source of `mv` or `cp` with its destination: a new name, or a path in a folder. The destination is
+    /// `None` if it is not known.
     fn destinations(&self, arguments: &[Word]) -> Vec<(String, Option<String>)> {
         let files = operands(arguments, &["-t", "-S"]);
         let Some((target, sources)) = files.split_last() else { return Vec::new() };
@@ -218,9 +226,9 @@ impl Shell {
             let name = from.rsplit('/').next().unwrap_or_default();
             let is_folder = |into: &str| sources.len() > 1 || into.ends_with(['/', '.']);
             let to = into.as_deref().and_then(|into| match into {
-                folder if is_folder(folder) => self.resolved(&format!("{folder}/{name}")),
-                // A name without an ending may be a folder that is there already.
-                plain if has_ending(plain) || !has_ending(name) => self.resolved(plain),
+                folder if is_folder(folder) => self.resolve(&format!("{folder}/{name}")),
+                // A target without an extension may be an existing folder.
+                plain if has_extension(plain) || !has_extension(name) => self.resolve(plain),
                 _ => None,
             });
             pairs.push((from, to));
@@ -228,19 +236,19 @@ impl Shell {
         pairs
     }
 
-    fn moved(&mut self, arguments: &[Word]) {
+    fn mv(&mut self, arguments: &[Word]) {
         for (from, to) in self.destinations(arguments) {
-            self.note(from.clone(), FileEffect::RenameTo { to: to.clone() });
+            self.record(from.clone(), FileEffect::RenameTo { to: to.clone() });
             if let Some(to) = to {
-                self.note(to, FileEffect::RenameFrom { from });
+                self.record(to, FileEffect::RenameFrom { from });
             }
         }
     }
 
-    fn copied(&mut self, arguments: &[Word]) {
+    fn cp(&mut self, arguments: &[Word]) {
         for (from, to) in self.destinations(arguments) {
             if let Some(to) = to {
-                self.note(to, FileEffect::Copy { from });
+                self.record(to, FileEffect::Copy { from });
             }
         }
     }
@@ -257,12 +265,12 @@ impl Shell {
             matches!(option.as_str(), "-e" | "-f") || option.starts_with("--expression") || option.starts_with("--file")
         });
         let mut files = operands(arguments, &["-e", "-f"]);
-        // The way of BSD: an ending, possibly empty, as a word of its own.
+        // BSD sed takes the backup suffix, possibly empty, as a separate word.
         if options.iter().any(|option| option == "-i") && files.first().and_then(|word| word.literal()) == Some("") {
             files.remove(0);
         }
         let files = files.into_iter().skip(usize::from(!has_script)).collect();
-        self.each(files, &FileEffect::Change);
+        self.record_each(files, &FileEffect::Change);
     }
 
     fn perl(&mut self, arguments: &[Word]) {
@@ -273,7 +281,7 @@ impl Shell {
             .any(|option| option.starts_with("-i") || option.starts_with("-pi") || option.starts_with("-0pi"));
         if in_place {
             let takes_script: Vec<&str> = options.iter().copied().filter(|option| option.ends_with('e')).collect();
-            self.each(operands(arguments, &takes_script), &FileEffect::Change);
+            self.record_each(operands(arguments, &takes_script), &FileEffect::Change);
         }
     }
 
@@ -281,36 +289,36 @@ impl Shell {
         let appends = arguments.iter().filter_map(Word::literal).any(|word| matches!(word, "-a" | "--append"));
         let text = heredoc.and_then(|text| self.text(text));
         let effect = if appends { FileEffect::Append(text) } else { FileEffect::Write(text) };
-        self.each(operands(arguments, &[]), &effect);
+        self.record_each(operands(arguments, &[]), &effect);
     }
 
     fn patch(&mut self, arguments: &[Word], heredoc: Option<&Word>) {
         let files = operands(arguments, &["-i", "-d", "-o", "-B", "-F", "-p"]);
         match files.first() {
-            Some(file) => self.each(vec![file], &FileEffect::Change),
+            Some(file) => self.record_each(vec![file], &FileEffect::Change),
             None => {
                 let strip =
                     arguments.iter().filter_map(Word::literal).find_map(|word| word.strip_prefix("-p")?.parse().ok());
-                self.patched(heredoc, strip.unwrap_or(0));
+                self.apply_patch(heredoc, strip.unwrap_or(0));
             }
         }
     }
 
-    /// The files named in the text of a patch.
-    fn patched(&mut self, patch: Option<&Word>, strip: usize) {
+    /// Records the files named in the text of a patch. `strip` is the number of leading path components to remove.
+    fn apply_patch(&mut self, patch: Option<&Word>, strip: usize) {
         let Some(text) = patch.and_then(|text| self.text(text)) else { return };
         for line in text.lines().filter_map(|line| line.strip_prefix("+++ ")) {
             let name = line.split('\t').next().unwrap_or(line).trim();
             let path = name.splitn(strip + 1, '/').nth(strip).filter(|_| name != "/dev/null");
-            if let Some(path) = path.and_then(|path| self.resolved(path)) {
-                self.note(path, FileEffect::Change);
+            if let Some(path) = path.and_then(|path| self.resolve(path)) {
+                self.record(path, FileEffect::Change);
             }
         }
     }
 
     fn git(&mut self, arguments: &[Word], heredoc: Option<&Word>) {
         let mut arguments = arguments;
-        let before = self.cwd.clone();
+        let saved_cwd = self.cwd.clone();
         while let [option, value, rest @ ..] = arguments {
             match option.literal() {
                 Some("-C") => self.cwd = self.path(value),
@@ -322,20 +330,21 @@ impl Shell {
         if let Some((name, rest)) = arguments.split_first() {
             let has = |wanted: &[&str]| rest.iter().filter_map(Word::literal).any(|word| wanted.contains(&word));
             match name.literal() {
-                Some("mv") => self.moved(rest),
-                Some("rm") if !has(&["--cached"]) => self.each(operands(rest, &[]), &FileEffect::Delete),
+                Some("mv") => self.mv(rest),
+                Some("rm") if !has(&["--cached"]) => self.record_each(operands(rest, &[]), &FileEffect::Delete),
                 Some("checkout") => self.checkout(rest),
                 Some("restore") if !has(&["--staged", "-S"]) || has(&["--worktree", "-W"]) => {
-                    self.each(operands(rest, &["-s", "--source"]), &FileEffect::Restore);
+                    self.record_each(operands(rest, &["-s", "--source"]), &FileEffect::Restore);
                 }
-                Some("apply") => self.patched(heredoc, 1),
+                Some("apply") => self.apply_patch(heredoc, 1),
                 _ => {}
             }
         }
-        self.cwd = before;
+        self.cwd = saved_cwd;
     }
 
-    /// `git checkout` takes a branch or files; files for certain only behind `--`, or with an ending.
+    /// Records the files of a `git checkout`. Its arguments may be a branch instead. Only those after `--`, or with an
+    /// extension, are certainly files.
     fn checkout(&mut self, arguments: &[Word]) {
         let dashes = arguments.iter().position(|word| word.literal() == Some("--"));
         let files: Vec<&Word> = match dashes {
@@ -345,14 +354,14 @@ impl Shell {
             }
             None => operands(arguments, &[])
                 .into_iter()
-                .filter(|word| word.literal().is_some_and(|text| has_ending(text) || text == "."))
+                .filter(|word| word.literal().is_some_and(|text| has_extension(text) || text == "."))
                 .collect(),
         };
-        self.each(files, &FileEffect::Restore);
+        self.record_each(files, &FileEffect::Restore);
     }
 }
 
-/// The words that are no options; some options take the next word with them.
+/// Returns the words that are not options. The options in `with_value` take the next word as their value.
 fn operands<'w>(words: &'w [Word], with_value: &[&str]) -> Vec<&'w Word> {
     let mut found = Vec::new();
     let mut only_operands = false;
@@ -365,7 +374,7 @@ fn operands<'w>(words: &'w [Word], with_value: &[&str]) -> Vec<&'w Word> {
                     words.next();
                 }
             }
-            // Keywords and braces that end a construct stand where files do.
+            // Keywords and braces that end a construct can appear among the operands.
             Some("}" | "done" | "fi") => {}
             _ => found.push(word),
         }
@@ -373,15 +382,15 @@ fn operands<'w>(words: &'w [Word], with_value: &[&str]) -> Vec<&'w Word> {
     found
 }
 
-/// Whether a name has an ending of letters, such as `.rs`.
-fn has_ending(path: &str) -> bool {
+/// Reports whether a path has an extension that starts with a letter, such as `.rs`.
+fn has_extension(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
-    ending.is_some_and(|ending| ending.starts_with(|c: char| c.is_ascii_alphabetic()) && ending.len() <= 12)
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    extension.is_some_and(|text| text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.len() <= 12)
 }
 
-/// Git's shell on Windows writes `/d/work` for `D:\work`.
-fn drive_of_git_bash(path: &str) -> String {
+/// Converts a path of Git Bash on Windows: `/d/work` means `D:\work`.
+fn from_git_bash(path: &str) -> String {
     let bytes = path.as_bytes();
     match bytes {
         [b'/', drive, b'/', ..] if drive.is_ascii_alphabetic() => format!("{}:{}", char::from(*drive), &path[2..]),
@@ -393,7 +402,8 @@ fn drive_of_git_bash(path: &str) -> String {
 mod tests {
     use super::*;
 
-    fn shown(command: &str, cwd: &str) -> String {
+    /// Shows the effects of a command as `write path "text"; delete path` and the like.
+    fn show_effects(command: &str, cwd: &str) -> String {
         let show = |touch: Touch| match touch.effect {
             FileEffect::Write(Some(text)) => format!("write {} {text:?}", touch.path),
             FileEffect::Append(Some(text)) => format!("append {} {text:?}", touch.path),
@@ -412,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_show_what_they_change() {
+    fn changed_files_are_found() {
         for (command, expected) in [
             ("ls -l; cat a.rs | grep x > /dev/null 2>&1", ""),
             ("cargo test 2>&1 | tail -5", ""),
@@ -482,14 +492,14 @@ mod tests {
             ("rm 'unclosed", "delete /w/unclosed"),
             ("cat > a <<'EOF'\nno end", "write /w/a \"no end\\n\""),
         ] {
-            assert_eq!(shown(command, "/w"), expected, "{command}");
+            assert_eq!(show_effects(command, "/w"), expected, "{command}");
         }
     }
 
     #[test]
-    fn windows_paths_have_one_spelling() {
+    fn windows_paths_are_normalized() {
         assert_eq!(
-            shown("rm /d/omp/a.go D:\\\\omp\\\\b.go ../c.go", "D:\\omp"),
+            show_effects("rm /d/omp/a.go D:\\\\omp\\\\b.go ../c.go", "D:\\omp"),
             "delete d:/omp/a.go; delete d:/omp/b.go; delete d:/c.go"
         );
     }

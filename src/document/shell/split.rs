@@ -1,22 +1,22 @@
 //! Splits a shell command into simple commands, as far as that can be done without running it. Pure.
 
-/// One simple command, or the border of a subshell.
+/// One simple command, or the start or end of a subshell.
 #[derive(Debug, PartialEq)]
 pub(super) enum Piece {
     /// A command with its words and redirections.
     Command(Simple),
-    /// `(`: what follows happens in a shell of its own.
+    /// `(`: a subshell starts.
     Open,
-    /// `)`.
+    /// `)`: a subshell ends.
     Close,
 }
 
-/// A command with nothing but words and redirections.
+/// A simple command: words and redirections, without operators between them.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Simple {
     pub(super) words: Vec<Word>,
     pub(super) redirects: Vec<Redirect>,
-    /// Text given by a here-document.
+    /// The text of its here-document.
     pub(super) heredoc: Option<Word>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Simple {
 pub(super) struct Redirect {
     pub(super) target: Word,
     pub(super) append: bool,
-    /// Whether it is the standard output that goes there.
+    /// Set if it redirects standard output.
     pub(super) stdout: bool,
 }
 
@@ -36,15 +36,16 @@ pub(super) struct Word(pub(super) Vec<Part>);
 /// A part of a word.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
-    /// What it says is what it is.
+    /// Text that needs no expansion.
     Literal(String),
-    /// The value of a variable.
+    /// The value of the variable with this name.
     Variable(String),
-    /// A pattern, a substitution: only the shell knows.
+    /// A glob or a substitution, which only a running shell can expand.
     Unknown,
 }
 
 impl Word {
+    /// Appends literal text.
     fn push(&mut self, text: &str) {
         match self.0.last_mut() {
             Some(Part::Literal(before)) => before.push_str(text),
@@ -52,7 +53,7 @@ impl Word {
         }
     }
 
-    /// The word, if it needs nothing but reading.
+    /// Returns the text of a word that needs no expansion.
     pub(super) fn literal(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
@@ -64,17 +65,19 @@ impl Word {
 
 /// Splits a command line.
 pub(super) fn split(command: &str) -> Vec<Piece> {
-    let mut splitter = Splitter { rest: command, pieces: Vec::new(), now: Simple::default(), waiting: Vec::new() };
+    let mut splitter = Splitter { rest: command, pieces: Vec::new(), current: Simple::default(), waiting: Vec::new() };
     splitter.run();
     splitter.pieces
 }
 
 struct Splitter<'c> {
+    /// The part of the command line that has not been read yet.
     rest: &'c str,
     pieces: Vec<Piece>,
-    now: Simple,
-    /// Here-documents whose text begins on the next line: delimiter, whether it is literal, whether tabs go, and
-    /// the command it is for (none: the one being read).
+    /// The command being read.
+    current: Simple,
+    /// Here-documents whose text begins on the next line: the delimiter, whether the text is literal, whether leading
+    /// tabs are removed, and the index in `pieces` of its command (`None`: the one being read).
     waiting: Vec<(String, bool, bool, Option<usize>)>,
 }
 
@@ -108,7 +111,7 @@ impl<'c> Splitter<'c> {
                 _ if self.redirection() => {}
                 _ => {
                     let word = self.word();
-                    self.now.words.push(word);
+                    self.current.words.push(word);
                 }
             }
         }
@@ -119,18 +122,19 @@ impl<'c> Splitter<'c> {
         self.rest = &self.rest[bytes..];
     }
 
+    /// Finishes the command being read, if there is one.
     fn end_command(&mut self) {
-        let done = std::mem::take(&mut self.now);
-        if done != Simple::default() || self.waiting.iter().any(|(.., of)| of.is_none()) {
+        let done = std::mem::take(&mut self.current);
+        if done != Simple::default() || self.waiting.iter().any(|(.., owner)| owner.is_none()) {
             let at = self.pieces.len();
-            self.waiting.iter_mut().for_each(|(.., of)| {
-                of.get_or_insert(at);
+            self.waiting.iter_mut().for_each(|(.., owner)| {
+                owner.get_or_insert(at);
             });
             self.pieces.push(Piece::Command(done));
         }
     }
 
-    /// Reads `>`, `2>>`, `&>`, `<`, `<<`, if one is there.
+    /// Reads a redirection such as `>`, `2>>`, `&>`, `<` or `<<`. Reports whether there was one.
     fn redirection(&mut self) -> bool {
         let digits = self.rest.trim_start_matches(|c: char| c.is_ascii_digit());
         let number = &self.rest[..self.rest.len() - digits.len()];
@@ -148,7 +152,7 @@ impl<'c> Splitter<'c> {
             self.heredoc(after);
         } else if sign.starts_with("<(") || sign.starts_with(">(") {
             self.rest = after_parenthesis(&sign[2..]);
-            self.now.words.push(Word(vec![Part::Unknown]));
+            self.current.words.push(Word(vec![Part::Unknown]));
         } else if let Some(after) = sign.strip_prefix('<') {
             self.rest = after.trim_start_matches([' ', '\t', '&']);
             self.word();
@@ -161,12 +165,13 @@ impl<'c> Splitter<'c> {
                 to_number && target.literal().is_some_and(|text| text.chars().all(|c| c.is_ascii_digit() || c == '-'));
             if !is_number && !target.0.is_empty() {
                 let stdout = both || to_number || matches!(number, "" | "1");
-                self.now.redirects.push(Redirect { target, append, stdout });
+                self.current.redirects.push(Redirect { target, append, stdout });
             }
         }
         true
     }
 
+    /// Reads the delimiter of a here-document. `after` starts right after the `<<`.
     fn heredoc(&mut self, after: &'c str) {
         let (strips_tabs, after) = after.strip_prefix('-').map_or((false, after), |after| (true, after));
         let after = after.trim_start_matches([' ', '\t']);
@@ -181,14 +186,14 @@ impl<'c> Splitter<'c> {
         self.waiting.push((delimiter, is_quoted, strips_tabs, None));
     }
 
-    /// Reads the texts of here-documents, which begin where the line ends.
+    /// Reads the texts of the waiting here-documents, which begin on the line after their command.
     fn read_heredocs(&mut self) {
-        for (delimiter, is_quoted, strips_tabs, of) in std::mem::take(&mut self.waiting) {
+        for (delimiter, is_quoted, strips_tabs, owner) in std::mem::take(&mut self.waiting) {
             let (text, rest) = heredoc_text(self.rest, &delimiter, strips_tabs);
             self.rest = rest;
             let is_plain = is_quoted || !text.contains(['$', '`', '\\']);
             let word = Word(vec![if is_plain { Part::Literal(text) } else { Part::Unknown }]);
-            if let Some(Piece::Command(command)) = of.and_then(|at| self.pieces.get_mut(at)) {
+            if let Some(Piece::Command(command)) = owner.and_then(|at| self.pieces.get_mut(at)) {
                 command.heredoc = Some(word);
             }
         }
@@ -261,7 +266,7 @@ impl<'c> Splitter<'c> {
         }
     }
 
-    /// Reads what begins with `$` or a back quote.
+    /// Reads an expansion, which begins with `$` or a back quote.
     fn expansion(&mut self, word: &mut Word) {
         if let Some(after) = self.rest.strip_prefix('`') {
             self.rest = after.split_once('`').map_or("", |(_, rest)| rest);
@@ -284,10 +289,10 @@ impl<'c> Splitter<'c> {
             let rest = after.trim_start_matches(is_name);
             let name = &after[..after.len() - rest.len()];
             if name.is_empty() {
-                // `$?`, `$$`, `$1`, or a lone dollar.
-                let special = rest.starts_with(['?', '$', '!', '@', '*', '#', '-']);
-                word.0.push(if special { Part::Unknown } else { Part::Literal("$".to_string()) });
-                self.rest = &rest[usize::from(special)..];
+                // A special parameter such as `$?` or `$$`, or a lone dollar sign.
+                let is_special = rest.starts_with(['?', '$', '!', '@', '*', '#', '-']);
+                word.0.push(if is_special { Part::Unknown } else { Part::Literal("$".to_string()) });
+                self.rest = &rest[usize::from(is_special)..];
             } else {
                 word.0.push(Part::Variable(name.to_string()));
                 self.rest = rest;
@@ -296,11 +301,12 @@ impl<'c> Splitter<'c> {
     }
 }
 
+/// Reports whether a character may be part of a variable's name.
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// The text of a here-document, and what follows its end.
+/// Returns the text of a here-document, and the input after its delimiter.
 fn heredoc_text<'c>(from: &'c str, delimiter: &str, strips_tabs: bool) -> (String, &'c str) {
     let mut text = String::new();
     let mut rest = from;
@@ -317,7 +323,8 @@ fn heredoc_text<'c>(from: &'c str, delimiter: &str, strips_tabs: bool) -> (Strin
     (text, rest)
 }
 
-/// What follows the parenthesis that closes the one already passed; quotes and here-documents inside hold none.
+/// Returns the input after the parenthesis that closes an already opened one. Parentheses inside quotes and
+/// here-documents do not count.
 fn after_parenthesis(inside: &str) -> &str {
     let mut rest = inside;
     let mut depth = 1;
@@ -353,7 +360,7 @@ fn after_parenthesis(inside: &str) -> &str {
     ""
 }
 
-/// What follows the double quote that closes the one already passed.
+/// Returns the input after the double quote that closes an already opened one.
 fn after_quote(inside: &str) -> &str {
     let mut rest = inside;
     while let Some(at) = rest.find(['"', '\\', '$']) {

@@ -1,11 +1,14 @@
-//! The mark that whoever meets damage leaves in the folder of an index, so that the next writer looks for it.
+//! The damage flag: a file that a reader creates in the index folder when it finds damage, so that the next writer
+//! checks the whole index.
 //!
-//! A run with nothing to do is a walk over the sources: it reads few bytes of the index, and comparing all of them with
-//! their checksums each time would make it a hundred times as long. But what a search could not read, it knows; the mark
-//! is how it says so. A writer that sees one checks every file before it adds anything: if one is wrong a new index is
-//! built, otherwise the mark goes. It is no part of the index, so a reader may leave it, and nothing depends on it: it
-//! costs one check where it is wrong, and where none can be left, on a folder we may only read, the hint names the way
-//! that needs none.
+//! A run with nothing to do only walks over the sources and reads few bytes of the index. Comparing every file with its
+//! checksum each time would make it a hundred times slower. But a search that fails to read something knows about the
+//! damage, and the flag reports it. A writer that sees the flag checks every file before it adds anything. If one is
+//! wrong, a new index is built; otherwise the flag is removed.
+//!
+//! The flag is not part of the index, so a reader may create it, and nothing depends on it. A false alarm costs one
+//! check. If the flag cannot be created because the folder is read-only, the hint names a command that works without
+//! it.
 
 use std::io;
 use std::path::Path;
@@ -14,14 +17,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fault::{self, Op};
 use crate::index::disk::fs;
 
-const MARK: &str = ".damage-met";
+const FLAG: &str = ".damage-met";
 
-/// Says of an error that damage was met in this index, for the user and for the next writer; of any other, nothing.
+/// Adds a hint for the user to an error that reports damage, and sets the flag for the next writer. Returns other
+/// errors unchanged.
 pub(in crate::index) fn met(path: &Path, error: Error) -> Error {
     if error.kind != ErrorKind::Damaged {
         return error;
     }
-    error.hint(if leave(path) {
+    error.hint(if set(path) {
         "run `unspool index`: it compares the index with its checksums and builds a new one if they are wrong; \
          should this come again, run `unspool index --rebuild`"
     } else {
@@ -29,23 +33,23 @@ pub(in crate::index) fn met(path: &Path, error: Error) -> Error {
     })
 }
 
-/// Whether somebody has met damage in this index.
+/// Reports whether the flag is set.
 pub(in crate::index) fn is_there(path: &Path) -> bool {
-    path.join(MARK).symlink_metadata().is_ok()
+    path.join(FLAG).symlink_metadata().is_ok()
 }
 
-/// Takes the mark away: every file is as it was written.
+/// Removes the flag, after a check found every file intact.
 pub(in crate::index) fn remove(path: &Path) -> Result<()> {
-    let mark = path.join(MARK);
-    match fs::remove_file(&mark) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", &mark, error)),
+    let flag = path.join(FLAG);
+    match fs::remove_file(&flag) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", &flag, error)),
         _ => Ok(()),
     }
 }
 
-/// Leaves the mark; says whether it is there now.
-fn leave(path: &Path) -> bool {
-    let mark = path.join(MARK);
-    let made = fault::point(Op::Create(&mark)).and_then(|()| fs::create_file(&mark));
+/// Sets the flag. Returns whether it is set now.
+fn set(path: &Path) -> bool {
+    let flag = path.join(FLAG);
+    let made = fault::point(Op::Create(&flag)).and_then(|()| fs::create_file(&flag));
     made.is_ok() || is_there(path)
 }

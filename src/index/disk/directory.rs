@@ -1,16 +1,16 @@
-//! The folder of the index, made safe where tantivy's own is not.
+//! The tantivy [`Directory`] of an index, made safe against crashes and cheap in memory.
 //!
-//! - There is one moment at which things are made to last: when `meta.json`, which names all else, is replaced. Just
-//!   before, all files written since and the folder are synced, together, which costs a file system little more than
-//!   one sync; just after, the folder is synced again. tantivy syncs each file by itself, and leaves out the
-//!   last step: a power cut after a commit then loses the commit, or leaves an old `meta.json` whose segments are
-//!   already deleted.
-//! - tantivy keeps a list of the files it may remove, and rewrites it for every file it makes. Here the list is what
-//!   stands in the folder, so it is never behind, torn or missing.
-//! - Stored text, postings and positions are read with plain reads while merging, from front to back. Mapped, every
-//!   page of them would count as our memory.
-//! - Readers ask for tantivy's lock on `meta.json` with a deadline, and do without it where the folder is
-//!   read-only; tantivy would wait for ever, or fail.
+//! - Everything becomes durable at one moment: when `meta.json`, which names all other files, is replaced. Just before
+//!   that, all files written since the last commit and the folder are synced together, which costs a file system little
+//!   more than one sync. Just after, the folder is synced again. tantivy syncs each file by itself and omits the last
+//!   step, so a power cut after a commit loses the commit, or leaves an old `meta.json` whose segments are already
+//!   deleted.
+//! - tantivy keeps a list of the files it may remove, and rewrites it for every file it creates. Here the list is read
+//!   from the folder, so it is never outdated, torn or missing.
+//! - A merge reads stored text, postings and positions with plain reads, from front to back. If they were mapped, every
+//!   page would count as our memory.
+//! - Readers wait for tantivy's lock on `meta.json` with a deadline, and work without it if the folder is read-only.
+//!   tantivy would wait forever, or fail.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
@@ -28,24 +28,25 @@ use tantivy::directory::{
 use crate::fault::{self, Op};
 use crate::index::disk::fs;
 
-/// How long one of tantivy's locks is waited for: by a reader, for a writer that is just replacing `meta.json`.
+/// Longest wait for one of tantivy's locks. A reader waits for a writer that is replacing `meta.json`.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
-/// Files that a merge reads from front to back.
+/// Extensions of files that a merge reads from front to back.
 const READ_IN_PIECES: [&str; 3] = ["store", "idx", "pos"];
-/// Bytes of a file that are written at a time. Linux then caches the file in larger pieces than pages, which a search maps
-/// faster. Less in a debug build, so that the tests see a file written in pieces.
-const WRITTEN: usize = if cfg!(debug_assertions) { 8 << 10 } else { 512 << 10 };
-/// How much of such a file is read at a time.
+/// Size of the write buffer, in bytes. With large writes, Linux caches the file in units larger than pages, which a
+/// search maps faster. Smaller in debug builds, so that tests see a file written in several writes.
+const WRITE_BUFFER: usize = if cfg!(debug_assertions) { 8 << 10 } else { 512 << 10 };
+/// Bytes read from such a file at a time.
 const PIECE: usize = 256 << 10;
-/// How many files may wait to be synced; each of them is open. Few in a debug build, so that the tests see it happen.
-const UNSYNCED: usize = if cfg!(debug_assertions) { 4 } else { 16 };
-/// The file that names all others.
+/// Maximum number of files that wait to be synced; each of them is open. Smaller in debug builds, so that tests reach
+/// it.
+const MAX_UNSYNCED: usize = if cfg!(debug_assertions) { 4 } else { 16 };
+/// The file that names all other files.
 pub(in crate::index) const META: &str = "meta.json";
 /// tantivy's list of the files it may remove.
 const LIST: &str = ".managed.json";
 
-/// See the module's text.
+/// A [`Directory`] that syncs once per commit; see the module docs.
 #[derive(Clone, Debug)]
 pub(in crate::index) struct SafeDirectory {
     inner: MmapDirectory,
@@ -55,36 +56,37 @@ pub(in crate::index) struct SafeDirectory {
     trouble: Trouble,
 }
 
-/// Files that are written, but not yet there for good.
+/// Files that are written, but not yet synced.
 type Unsynced = Arc<Mutex<Vec<(PathBuf, File)>>>;
 
-/// The last thing the system said when a write failed. tantivy's threads keep it to themselves.
+/// The last I/O error of a failed write. tantivy's threads do not report it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::index) struct Trouble(Arc<Mutex<Option<(io::ErrorKind, String)>>>);
 
 impl Trouble {
-    /// What the system said, if a write has failed.
+    /// Returns the I/O error, if a write has failed.
     pub(in crate::index) fn cause(&self) -> Option<io::Error> {
-        let said = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        said.map(|(kind, text)| io::Error::new(kind, text))
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        last.map(|(kind, text)| io::Error::new(kind, text))
     }
 
-    fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
+    /// Records the error of a failed write.
+    fn record<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.inspect_err(|error| {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((error.kind(), error.to_string()));
         })
     }
 }
 
-/// A file being written, whose failures are noted.
-struct Noting {
+/// A file being written. Records I/O errors in `trouble`.
+struct FileWriter {
     file: Option<File>,
     path: PathBuf,
     unsynced: Unsynced,
     trouble: Trouble,
 }
 
-impl Noting {
+impl FileWriter {
     fn put(&mut self, bytes: &[u8]) -> io::Result<usize> {
         fault::point(Op::Write(&self.path, bytes))?;
         self.file.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write_all(bytes)?;
@@ -94,14 +96,14 @@ impl Noting {
     fn end(&mut self) -> io::Result<()> {
         let mut unsynced = self.unsynced.lock().unwrap_or_else(PoisonError::into_inner);
         unsynced.extend(self.file.take().map(|file| (self.path.clone(), file)));
-        if unsynced.len() < UNSYNCED { Ok(()) } else { sync_files(&std::mem::take(&mut *unsynced)) }
+        if unsynced.len() < MAX_UNSYNCED { Ok(()) } else { sync_files(&std::mem::take(&mut *unsynced)) }
     }
 }
 
-impl Write for Noting {
+impl Write for FileWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.put(bytes);
-        self.trouble.note(written)
+        self.trouble.record(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -109,21 +111,21 @@ impl Write for Noting {
     }
 }
 
-impl TerminatingWrite for Noting {
+impl TerminatingWrite for FileWriter {
     fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
         let ended = self.end();
-        self.trouble.note(ended)
+        self.trouble.record(ended)
     }
 }
 
-/// Makes files last, all at once: one by one, each would wait for a write of the file system's journal.
+/// Syncs files together: one by one, each would wait for the file system to write its journal.
 fn sync_files(files: &[(PathBuf, File)]) -> io::Result<()> {
     files.iter().for_each(|(_, file)| fs::begin_writing_out(file));
     files.iter().try_for_each(|(path, file)| fault::point(Op::Sync(path)).and_then(|()| file.sync_data()))
 }
 
 impl SafeDirectory {
-    /// Opens a folder that exists.
+    /// Opens an existing folder for reading.
     pub(in crate::index) fn open(path: &Path) -> Result<Self, OpenDirectoryError> {
         Ok(Self {
             inner: MmapDirectory::open(path)?,
@@ -134,22 +136,22 @@ impl SafeDirectory {
         })
     }
 
-    /// Where failed writes are noted.
+    /// Returns the record of failed writes.
     pub(in crate::index) fn trouble(&self) -> Trouble {
         self.trouble.clone()
     }
 
-    fn may_load(&self, path: &Path) -> Result<(), OpenReadError> {
+    fn check_fault(&self, path: &Path) -> Result<(), OpenReadError> {
         let loaded = fault::point(Op::Load(&self.path.join(path)));
         loaded.map_err(|error| OpenReadError::wrap_io_error(error, path.to_path_buf()))
     }
 
-    /// Opens a folder for a writer.
+    /// Opens an existing folder for writing.
     pub(in crate::index) fn for_writing(path: &Path) -> Result<Self, OpenDirectoryError> {
         Ok(Self { writes: true, ..Self::open(path)? })
     }
 
-    /// Replaces the file that names all others, once they are there for good.
+    /// Replaces `meta.json` after all files it names are durable.
     fn publish(&self, data: &[u8]) -> io::Result<()> {
         let unsynced = std::mem::take(&mut *self.unsynced.lock().unwrap_or_else(PoisonError::into_inner));
         sync_files(&unsynced)?;
@@ -164,7 +166,7 @@ impl SafeDirectory {
     }
 }
 
-/// The files of segments in a folder.
+/// Returns the names of all segment files in a folder.
 fn segment_files(folder: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs_err::read_dir(folder)? {
@@ -173,15 +175,15 @@ fn segment_files(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// tantivy names the files of a segment by 32 digits.
+/// Reports whether tantivy named a file after a segment: 32 hexadecimal digits and an extension.
 pub(in crate::index) fn is_segment_file(name: &str) -> bool {
     name.split_once('.').is_some_and(|(id, _)| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 impl Directory for SafeDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
-        self.may_load(path)?;
-        let is_large = path.extension().is_some_and(|extension| READ_IN_PIECES.iter().any(|one| extension == *one));
+        self.check_fault(path)?;
+        let is_large = path.extension().is_some_and(|extension| READ_IN_PIECES.iter().any(|large| extension == *large));
         if !(self.writes && is_large) {
             return self.inner.get_file_handle(path);
         }
@@ -205,19 +207,20 @@ impl Directory for SafeDirectory {
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
-        let place = self.path.join(path);
-        let opened = self.trouble.note(fault::point(Op::Create(&place)).and_then(|()| fs::create_file(&place)));
-        let file = opened.map_err(|error| match error.kind() {
+        let full_path = self.path.join(path);
+        let created =
+            self.trouble.record(fault::point(Op::Create(&full_path)).and_then(|()| fs::create_file(&full_path)));
+        let file = created.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => OpenWriteError::FileAlreadyExists(path.to_path_buf()),
             _ => OpenWriteError::wrap_io_error(error, path.to_path_buf()),
         })?;
         let (unsynced, trouble) = (self.unsynced.clone(), self.trouble.clone());
-        let noting = Noting { file: Some(file), path: place, unsynced, trouble };
-        Ok(io::BufWriter::with_capacity(WRITTEN, Box::new(noting)))
+        let writer = FileWriter { file: Some(file), path: full_path, unsynced, trouble };
+        Ok(io::BufWriter::with_capacity(WRITE_BUFFER, Box::new(writer)))
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
-        self.may_load(path)?;
+        self.check_fault(path)?;
         if path != Path::new(LIST) {
             return self.inner.atomic_read(path);
         }
@@ -229,25 +232,25 @@ impl Directory for SafeDirectory {
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
         match path.to_str() {
             Some(LIST) => Ok(()),
-            Some(META) => self.trouble.note(self.publish(data)),
-            _ => self.trouble.note(self.put(path, data)),
+            Some(META) => self.trouble.record(self.publish(data)),
+            _ => self.trouble.record(self.put(path, data)),
         }
     }
 
-    /// Nothing: whatever is to last is synced when `meta.json` is replaced.
+    /// Does nothing: everything is synced when `meta.json` is replaced.
     fn sync_directory(&self) -> io::Result<()> {
         Ok(())
     }
 
     fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
         if lock.filepath == INDEX_WRITER_LOCK.filepath {
-            // Whoever has our own lock is the only writer. But a program that was started while this lock was last held
-            // may have it open for a moment longer.
-            return patiently(|| self.inner.acquire_lock(lock));
+            // Our own lock already makes us the only writer. But a child process started while this lock was last held
+            // may keep the file open a moment longer.
+            return retry_lock(|| self.inner.acquire_lock(lock));
         }
         let file = match lock_file(&self.path.join(&lock.filepath)) {
             Ok(Some(file)) => file,
-            // A folder nobody can write to has no writer to be protected from.
+            // A read-only folder has no writer to be protected from.
             Ok(None) => return Ok(DirectoryLock::from(Box::new(()))),
             Err(error) => return Err(LockError::wrap_io_error(error)),
         };
@@ -260,14 +263,14 @@ impl Directory for SafeDirectory {
     }
 }
 
-/// A file that is read, not mapped, a piece at a time.
+/// A file that is read in pieces instead of being mapped.
 #[derive(Debug)]
 struct PlainFile {
     opened: Mutex<(File, Piece)>,
     length: usize,
 }
 
-/// What was read last: a merge asks for many small ranges, each behind the one before.
+/// The bytes read last. A merge asks for many small ranges, each after the one before.
 #[derive(Debug)]
 struct Piece {
     start: usize,
@@ -307,7 +310,7 @@ impl FileHandle for PlainFile {
     }
 }
 
-/// Opens the lock's file, to be locked; none where it neither exists nor can be made.
+/// Opens a lock file. Returns `None` if it neither exists nor can be created.
 fn lock_file(path: &Path) -> io::Result<Option<File>> {
     match fs_err::OpenOptions::new().write(true).create(true).truncate(false).open(path) {
         Ok(file) => Ok(Some(file.into_parts().0)),
@@ -319,16 +322,16 @@ fn lock_file(path: &Path) -> io::Result<Option<File>> {
 }
 
 fn wait_for(file: &File) -> Result<(), LockError> {
-    patiently(|| match file.try_lock() {
+    retry_lock(|| match file.try_lock() {
         Ok(()) => Ok(()),
         Err(std::fs::TryLockError::WouldBlock) => Err(LockError::LockBusy),
-        // Opened for reading only, or a file system without locks: go on without.
+        // Opened read-only, or the file system has no locks: continue without the lock.
         Err(std::fs::TryLockError::Error(_)) => Ok(()),
     })
 }
 
-/// Tries to get a lock until it is free, for a while.
-fn patiently<T>(lock: impl Fn() -> Result<T, LockError>) -> Result<T, LockError> {
+/// Calls `lock` until it succeeds, for at most [`LOCK_WAIT`].
+fn retry_lock<T>(lock: impl Fn() -> Result<T, LockError>) -> Result<T, LockError> {
     let deadline = Instant::now() + LOCK_WAIT;
     loop {
         match lock() {

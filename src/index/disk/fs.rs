@@ -1,5 +1,7 @@
-//! Folders and names: every change to the disk that is not a file of tantivy's. Each passes a point of [`fault`]
-//! first, and what others are to rely on is synced.
+//! File system operations on index folders: create, rename, exchange, sync, remove.
+//!
+//! Every change to the disk that is not a tantivy file goes through here. Each one passes a fault injection point of
+//! [`fault`] first, and is synced if other steps rely on it.
 
 use std::io;
 use std::path::Path;
@@ -7,7 +9,7 @@ use std::path::Path;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fault::{self, Op};
 
-/// Makes a folder that only its owner may look into; one that somebody else could have prepared is refused.
+/// Creates a folder that only its owner can read. Refuses an existing folder that another user could have prepared.
 pub(in crate::index) fn make_private_folder(path: &Path) -> Result<()> {
     let failed = |error| Error::io("create", path, error);
     match fs_err::symlink_metadata(path) {
@@ -23,7 +25,7 @@ pub(in crate::index) fn make_private_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// Makes what is missing of a path. A name is there for good only when the folder that holds it is synced.
+/// Creates the missing folders of a path. Each name is durable only after its parent folder is synced.
 fn make_folders(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -40,7 +42,7 @@ fn make_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(path) {
-        // Another run was quicker.
+        // Another process was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(error) => Err(error),
         Ok(()) => path.parent().map_or(Ok(()), sync_folder),
@@ -76,7 +78,7 @@ fn keep_private(_: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes a file that only its owner may look into. The caller has passed the point of it.
+/// Creates a file that only its owner can read. The caller passes the fault injection point.
 pub(in crate::index) fn create_file(path: &Path) -> io::Result<std::fs::File> {
     new_private_file().open(path)
 }
@@ -89,9 +91,11 @@ fn new_private_file() -> std::fs::OpenOptions {
     options
 }
 
-/// Lets the system begin to write a small file out, without waiting for it. Linux gives a file its place on the disk
-/// only then; files that have theirs share the next write of the journal, and the syncs that follow have little to wait
-/// for. A large file is not worth it: of that, pages already written would be dropped, and read again by the next merge.
+/// Makes the system start writing a small file to disk, without waiting for it.
+///
+/// Linux allocates disk blocks only at that point. Files that have theirs share the next journal write, so the syncs
+/// that follow wait less. Large files are not worth it: their written pages would be dropped from the cache, and the
+/// next merge would read them again.
 pub(in crate::index) fn begin_writing_out(file: &std::fs::File) {
     const SMALL: u64 = 1 << 20;
     #[cfg(target_os = "linux")]
@@ -102,19 +106,19 @@ pub(in crate::index) fn begin_writing_out(file: &std::fs::File) {
     let _ = (file, SMALL);
 }
 
-/// Makes the names in a folder last.
+/// Makes the names in a folder durable.
 pub(in crate::index) fn sync_folder(path: &Path) -> io::Result<()> {
     fault::point(Op::SyncFolder(path))?;
     if cfg!(windows) { Ok(()) } else { fs_err::File::open(path)?.sync_all() }
 }
 
-/// Gives a folder a new name.
+/// Renames a folder.
 pub(in crate::index) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fault::point(Op::Rename(from, to))?;
     fs_err::rename(from, to)
 }
 
-/// Exchanges two folders in one step where the system can, in two where it cannot.
+/// Exchanges two folders: atomically if the system supports it, otherwise with two renames.
 pub(in crate::index) fn exchange(new: &Path, current: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -137,8 +141,8 @@ pub(in crate::index) fn remove_file(path: &Path) -> io::Result<()> {
     fs_err::remove_file(path)
 }
 
-/// Removes a folder of files, if it is there. Stopping in between leaves a folder that holds no index any more:
-/// what tells one from the other goes first.
+/// Removes a folder and its contents. `meta.json` goes first, so that an interrupted removal leaves a folder that is no
+/// longer an index.
 pub(in crate::index) fn remove_folder(path: &Path) -> io::Result<()> {
     let meta = path.join("meta.json");
     if meta.is_file() {
@@ -156,7 +160,7 @@ pub(in crate::index) fn remove_folder(path: &Path) -> io::Result<()> {
     fs_err::remove_dir(path)
 }
 
-/// Says whether a folder holds an index, or at least what is left of one.
+/// Reports whether a folder contains an index, or the remains of one.
 pub(in crate::index) fn is_index_folder(path: &Path) -> Result<bool> {
     match fs_err::read_dir(path) {
         Ok(mut entries) => {
@@ -167,7 +171,7 @@ pub(in crate::index) fn is_index_folder(path: &Path) -> Result<bool> {
     }
 }
 
-/// Files that tantivy or we make before there is anything to find.
+/// Reports whether unspool or tantivy creates a file of this name before the index has any contents.
 pub(in crate::index) fn is_side_file(name: &str) -> bool {
     name.starts_with('.') || name == "CACHEDIR.TAG"
 }

@@ -1,5 +1,7 @@
-//! The lock that lets one process at a time write an index. The kernel frees it when its holder dies, so a
-//! left-over file means nothing; its text only says who holds it.
+//! The lock that lets only one process at a time write an index.
+//!
+//! The kernel releases it when the process ends, so a leftover lock file means nothing. Its text only says which
+//! process holds the lock.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
@@ -9,14 +11,14 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fault::{self, Op};
 
-/// The right to write an index.
+/// The lock, held until dropped.
 #[derive(Debug)]
 pub(in crate::index) struct WriteLock {
     _file: File,
 }
 
 impl WriteLock {
-    /// Takes the lock, waiting a while if somebody else has it.
+    /// Takes the lock, waiting up to `wait` if another process holds it.
     pub(in crate::index) fn take(path: &Path, wait: Duration) -> Result<Self> {
         let open = fault::point(Op::Lock(path))
             .and_then(|()| fs_err::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path));
@@ -39,7 +41,7 @@ impl WriteLock {
         Ok(Self { _file: file })
     }
 
-    /// Says who holds the lock, if anybody does.
+    /// Describes the process that holds the lock, if there is one.
     pub(in crate::index) fn holder(path: &Path) -> Option<String> {
         let file = File::open(path).ok()?;
         match file.try_lock_shared() {
@@ -49,13 +51,14 @@ impl WriteLock {
     }
 }
 
-/// Writes who we are, for the message others will show. Failing to do so changes nothing.
+/// Writes our process id into the file, for the messages of other processes. Failure does not matter.
 fn sign(file: &mut File) {
     let _ = file.set_len(0);
     let _ = file.rewind();
     let _ = write!(file, "pid {}", std::process::id());
 }
 
+/// Describes the process whose id is in the lock file.
 fn signature(path: &Path) -> String {
     let mut text = String::new();
     let read = File::open(path).and_then(|file| file.take(200).read_to_string(&mut text));
@@ -70,21 +73,21 @@ fn signature(path: &Path) -> String {
     }
 }
 
-/// Asks the kernel who holds a lock on a file. Some file systems (btrfs, overlay) show another device there than in
-/// `stat`, so the inode alone decides where no lock on the very device is listed.
+/// Asks the kernel which process holds a lock on a file. Some file systems (btrfs, overlay) list another device than
+/// `stat` reports, so the inode alone decides if no lock on the exact device is listed.
 pub(in crate::index) fn holder_of(path: &Path) -> Option<String> {
     let stat = crate::transcript::discover::stat_of(&fs_err::metadata(path).ok()?);
     let locks = fs_err::read_to_string("/proc/locks").ok()?;
     let fields = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let held = fields.filter(|fields| fields.get(1) == Some(&"FLOCK")).filter_map(|fields| {
+    let holders = fields.filter(|fields| fields.get(1) == Some(&"FLOCK")).filter_map(|fields| {
         let (device, inode) = fields.get(5)?.rsplit_once(':')?;
-        let ours = inode == stat.ino.to_string();
-        ours.then(|| (device == device_of(stat.dev), format!("pid {}", fields[4])))
+        let same_inode = inode == stat.ino.to_string();
+        same_inode.then(|| (device == device_of(stat.dev), format!("pid {}", fields[4])))
     });
-    held.max_by_key(|(same_device, _)| *same_device).map(|(_, pid)| pid)
+    holders.max_by_key(|(same_device, _)| *same_device).map(|(_, pid)| pid)
 }
 
-/// A device as `/proc/locks` writes it.
+/// Formats a device as in `/proc/locks`.
 fn device_of(dev: u64) -> String {
     let major = (dev >> 8) & 0xfff | (dev >> 32) & !0xfff;
     let minor = dev & 0xff | (dev >> 12) & !0xff;
@@ -96,7 +99,7 @@ fn busy(path: &Path) -> Error {
     Error::new(ErrorKind::Busy, message).hint("wait for it to end, or use --wait SECONDS; search works meanwhile")
 }
 
-/// The file of the lock for an index of this name.
+/// The path of the lock file for a set of roots.
 pub(in crate::index) fn lock_path(data_dir: &Path, roots_key: &str) -> PathBuf {
     data_dir.join(format!(".unspool-{roots_key}.lock"))
 }

@@ -1,4 +1,4 @@
-//! The files of an index: written safely, locked, cleaned up after a crash, marked when damaged.
+//! The files of an index on disk: safe writes, locks, cleanup after a crash, and the damage flag.
 
 pub(in crate::index) mod fs;
 pub(in crate::index) mod lock;

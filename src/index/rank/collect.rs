@@ -14,11 +14,9 @@ use crate::document::{Kind, Role};
 use crate::index::file_key::FileKey;
 use crate::index::hash_map::{HashMap64, HashSet64};
 use crate::index::rank::seek::Probe;
+use crate::index::rank::weights::SAME_PROMPT;
 use crate::index::read::Reader;
 use crate::index::schema::{from_class, has_text_hash};
-
-/// What has this much of the score of a prompt in the history may well be that prompt, with what was pasted.
-const NEAR: Score = 0.5;
 
 /// One hit.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +35,8 @@ pub struct RawHit {
     pub(in crate::index) in_order: bool,
     /// Whether it holds a word that hardly any other does.
     pub(in crate::index) rare: bool,
+    /// Set on a title whose session is unknown.
+    pub(in crate::index) is_nameless: bool,
 }
 
 /// Collects all matches and scores them.
@@ -128,6 +128,7 @@ impl SegmentCollector for SegmentHitCollector {
             time: i64::MAX,
             in_order: in_order.is_some(),
             rare,
+            is_nameless: false,
         });
     }
 
@@ -285,7 +286,7 @@ impl ShownElsewhere {
     }
 
     pub(in crate::index) fn tells(&self, found: &RawHit) -> bool {
-        is_history(found) && self.0.get(&found.session).is_some_and(|best| *best >= found.score * NEAR)
+        is_history(found) && self.0.get(&found.session).is_some_and(|best| *best >= found.score * SAME_PROMPT)
     }
 }
 

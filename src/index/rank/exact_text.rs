@@ -6,14 +6,10 @@ use rayon::prelude::*;
 use crate::index::hash_map::HashMap64;
 use crate::index::rank::Factors;
 use crate::index::rank::collect::RawHit;
+use crate::index::rank::weights::{AS_TYPED, READ_CAP};
 
 use crate::index::read::Reader;
 use crate::query::{Query, Shape};
-
-/// How many texts are read.
-const READ_CAP: usize = 64;
-/// How much more a text counts that holds the query as it was typed.
-const AS_TYPED: f32 = 1.5;
 
 impl Reader {
     /// Raises those hits, the best of which come first, that hold the query as it was typed.
@@ -30,17 +26,17 @@ impl Reader {
         read.sort_unstable_by_key(|hit| hit.address);
         let holds = |hit: &&mut RawHit| self.fetch(hit).is_ok_and(|(_, document)| typed.is_in(&document.text));
         let held: Vec<bool> = read.par_iter().map(holds).collect();
-        let best = factors.values().map(|found| found.words).fold(0.0, f32::max);
+        let best = factors.values().map(|found| found.lifted).fold(0.0, f32::max);
         for (hit, _) in read.into_iter().zip(held).filter(|(_, held)| *held) {
             let Some(found) = factors.get_mut(&hit.group) else { continue };
-            let before = (found.words * found.verbatim).max(f32::MIN_POSITIVE);
+            let before = (found.lifted * found.verbatim).max(f32::MIN_POSITIVE);
             found.verbatim *= AS_TYPED;
             // More than an identifier hardly ever stands there by chance: what has the words more often, but not so, comes
             // behind. A path stands in many a listing.
             if query.shape != Shape::Path && query.chunks.len() > 1 {
-                found.words = (found.words + 2.0 * best) / 3.0;
+                found.lift_to((found.lifted + 2.0 * best) / 3.0);
             }
-            hit.score *= found.words * found.verbatim / before;
+            hit.score *= found.lifted * found.verbatim / before;
         }
     }
 }

@@ -1,9 +1,10 @@
-//! From a [`Query`] to ranked hits.
+//! Runs a [`Query`] against the index and ranks the hits.
 //!
-//! Candidates come from one disjunction over words and identifiers. The best of them are then looked at again: how
-//! much of the query do they hold, do they hold it word for word. That is answered from postings; only where a query is
-//! more than words are a few texts read, to see whether they hold it letter by letter.
+//! One disjunction over words and identifiers selects the candidates. The best of them are then rescored by how much of
+//! the query they contain, and whether they contain it word for word. Postings answer both. Texts are read only if the
+//! query is more than words, and only a few of them, to find those that contain it letter by letter.
 
+mod weights;
 pub(in crate::index) mod seek;
 pub(in crate::index) mod collect;
 pub(in crate::index) mod hits;
@@ -16,6 +17,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tantivy::collector::Collector as _;
 use tantivy::query::EnableScoring;
 
@@ -26,6 +29,7 @@ use crate::index::hash_map::HashMap64;
 use crate::index::hash_map::HashSet64;
 use crate::index::rank::candidates::{Candidates, SearchPlan};
 use crate::index::rank::collect::{Details, HitCollector, RawHit, ShownElsewhere, Wanted, dedup};
+use crate::index::rank::weights::{RESCORED, RESERVED, UNKNOWN_SESSION};
 
 use crate::index::rank::score::prior_for;
 use crate::index::rank::spelling::Corrections;
@@ -34,98 +38,109 @@ use crate::index::schema::{from_class, session_key};
 use crate::query::{Filter, Query};
 use crate::transcript::discover::SourceKind;
 
-/// How many of the best candidates are looked at again.
-const RESCORED: usize = 200;
-/// So many more are, if they hold the query word for word, or a very rare word of it: a long text may hold just what is
-/// looked for and still have a low score.
-const RESERVED: usize = 100;
-/// How much a name counts that belongs to no known session.
-const NAMELESS: f32 = 0.7;
-/// How many names of sessions are looked up.
-const NAMES_CAP: usize = 16;
+/// The most titles whose sessions are looked up in one search.
+const TITLES_CAP: usize = 16;
 
-/// In which order hits come.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+/// The order of hits.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Sort {
-    /// The best first.
+    /// Best first.
     #[default]
     Relevance,
-    /// The newest first.
+    /// Newest first.
     Newest,
-    /// The oldest first.
+    /// Oldest first.
     Oldest,
 }
 
-/// What to find, and how to order it.
+/// A query, and everything else that affects its hits and their order.
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'q> {
     /// The query.
     pub query: &'q Query,
-    /// What may be found.
+    /// Restricts the hits.
     pub filter: &'q Filter,
-    /// What is looked for instead of words that are nowhere.
+    /// Terms to search for besides the words of the query, or instead of unknown ones.
     pub corrections: &'q Corrections,
-    /// In which order.
+    /// The order of the hits.
     pub sort: Sort,
-    /// Whether plain words must all be there.
+    /// Set if a hit must contain all plain words.
     pub strict: bool,
-    /// The time, in milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     pub now: i64,
 }
 
-/// What a score is made of: the product of these.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The factors of a score. The score is their product.
+#[derive(Clone, Copy, Debug, Default, JsonSchema, PartialEq, Serialize)]
 pub struct Factors {
-    /// The words, by how often and how rare (BM25).
+    /// The words: how often the document contains them, and how rare they are (BM25).
     pub words: f32,
-    /// What it is and who speaks.
+    /// Below 1 for a title whose session is unknown.
+    pub title: f32,
+    /// Raises a long document with a low score for its words, if it is about the file that the query names, or contains
+    /// the words of the query in order or letter by letter.
+    pub lift: f32,
+    /// Depends on the kind of document and on its author.
     pub kind: f32,
-    /// How much of the query it holds.
+    /// Grows with the share of the query that the document contains.
     pub coverage: f32,
-    /// Whether it holds the query word for word, as one identifier, or letter by letter.
+    /// Above 1 if the document contains the query word for word, as one identifier, or letter by letter.
     pub verbatim: f32,
-    /// How new it is.
+    /// Falls slightly with the age of the document.
     pub age: f32,
+    /// The product of the first three factors. Stored, so that rounding never changes the order.
+    #[serde(skip)]
+    pub(in crate::index) lifted: f32,
 }
 
-/// All hits. Ordering all of them would take longer than finding them, so only the first few are in order at first.
+impl Factors {
+    /// Sets the product of the first three factors, and `lift` to match it.
+    fn lift_to(&mut self, lifted: f32) {
+        self.lifted = lifted;
+        self.lift = lifted / (self.words * self.title).max(f32::MIN_POSITIVE);
+    }
+}
+
+/// All hits of a search. Sorting all of them would take longer than finding them, so at first only the best are sorted.
 #[derive(Clone, Debug, Default)]
 pub struct Ranked {
     hits: Vec<RawHit>,
     in_order: usize,
     sort: Sort,
     factors: HashMap64<Factors>,
-    /// How many sessions they are in.
+    /// The number of sessions with a hit.
     pub sessions: usize,
-    /// Whether all of them are what Claude Code itself put in, which was not asked for.
+    /// Set if Claude Code itself inserted the texts of all hits, although the search does not ask for such texts.
     pub only_meta: bool,
 }
 
 impl Ranked {
-    /// All hits, the first of them in order.
+    /// All hits. The first [`Self::in_order`] of them are sorted.
     pub fn hits(&self) -> &[RawHit] {
         &self.hits
     }
 
-    /// How many of the hits are in order, the best first.
+    /// The number of hits at the front that are sorted.
     pub fn in_order(&self) -> usize {
         self.in_order
     }
 
-    /// What the score of a hit is made of, if it was looked at closely.
+    /// Returns the factors of a hit's score, if the hit was rescored.
     pub fn factors(&self, hit: &RawHit) -> Option<Factors> {
         self.factors.get(&hit.group).copied()
     }
 
-    /// Puts all hits in order.
+    /// Sorts all hits.
     pub fn order_all(&mut self) {
         let sort = self.sort;
         self.hits[self.in_order..].sort_unstable_by(|a, b| a.order(b, sort));
         self.in_order = self.hits.len();
     }
 
-    /// Drops what Claude Code itself put in: reminders and skills stand in every session. Left are those that hold the
-    /// query word for word where nothing that was said does, or all of them where there is nothing else.
+    /// Removes texts that Claude Code itself inserted, because every session contains reminders and skills. All of them
+    /// stay if there are no other hits. When sorting by relevance, those that contain the query word for word stay if
+    /// no other hit does.
     fn drop_meta(&mut self) {
         let is_meta = |hit: &RawHit| from_class(hit.class).0 == Role::Meta;
         self.only_meta = !self.hits.is_empty() && self.hits.iter().all(is_meta);
@@ -133,48 +148,49 @@ impl Ranked {
             return;
         }
         let mut hits = std::mem::take(&mut self.hits);
-        let word_for_word = |hit: &RawHit| self.factors(hit).is_some_and(|found| found.verbatim > 1.0);
-        let closest = &hits[..self.in_order];
-        let said = self.sort != Sort::Relevance || closest.iter().any(|hit| !is_meta(hit) && word_for_word(hit));
-        let stays = |hit: &RawHit| !is_meta(hit) || !said && word_for_word(hit);
-        let in_order = closest.iter().filter(|hit| stays(hit)).count();
+        let is_verbatim = |hit: &RawHit| self.factors(hit).is_some_and(|factors| factors.verbatim > 1.0);
+        let sorted = &hits[..self.in_order];
+        let drop_all = self.sort != Sort::Relevance || sorted.iter().any(|hit| !is_meta(hit) && is_verbatim(hit));
+        let stays = |hit: &RawHit| !is_meta(hit) || !drop_all && is_verbatim(hit);
+        let in_order = sorted.iter().filter(|hit| stays(hit)).count();
         hits.retain(stays);
         (self.hits, self.in_order) = (hits, in_order);
     }
 
-    /// Keeps only those hits that a look at their texts has confirmed.
+    /// Keeps only the hits that `keep` confirms after their texts were read. Also removes prompts of the history that
+    /// the remaining hits already show.
     pub fn retain(&mut self, keep: impl FnMut(&RawHit) -> bool) {
         self.order_all();
         self.hits.retain(keep);
-        let told = ShownElsewhere::by(&self.hits);
-        self.hits.retain(|hit| !told.tells(hit));
+        let elsewhere = ShownElsewhere::by(&self.hits);
+        self.hits.retain(|hit| !elsewhere.tells(hit));
         self.in_order = self.hits.len();
         self.sessions = self.hits.iter().map(|hit| hit.session).collect::<HashSet64>().len();
     }
 }
 
 impl Reader {
-    /// Finds all hits of a query; equal ones have a fixed order.
+    /// Finds all hits of a query. Hits with the same score have a fixed order.
     pub fn find(&self, search: &Search<'_>) -> Result<Ranked> {
         self.guarded(|| {
             let Search { query, filter, corrections, sort, strict, .. } = *search;
             let plan = SearchPlan { query, filter, corrections, strict };
             let budget = Self::budget(plan);
             let mut matches = self.matches(plan, budget)?;
-            let is_wanted = |found: &RawHit| finds_meta(plan) || from_class(found.class).0 != Role::Meta;
+            let is_wanted = |hit: &RawHit| finds_meta(plan) || from_class(hit.class).0 != Role::Meta;
             if budget < u64::MAX && !matches.iter().any(is_wanted) {
-                // The rare words may stand in nothing that is wanted.
+                // No wanted message contains the rare words, so common words must select too.
                 matches = self.matches(plan, u64::MAX)?;
             }
             let details = Details::of(self)?;
-            let (mut hits, equals) = dedup(matches, &details, query.has_patterns());
-            let look_up = |hit: &mut RawHit| hit.time = details.time(hit.address);
+            let (mut hits, copies_by_group) = dedup(matches, &details, query.has_patterns());
+            let set_time = |hit: &mut RawHit| hit.time = details.time(hit.address);
             if sort != Sort::Relevance {
-                hits.iter_mut().for_each(look_up);
+                hits.iter_mut().for_each(set_time);
             }
             let in_order = best_first(&mut hits, sort);
-            hits[..in_order].iter_mut().for_each(look_up);
-            self.pick_copy(&mut hits[..in_order], &equals, &details)?;
+            hits[..in_order].iter_mut().for_each(set_time);
+            self.pick_copy(&mut hits[..in_order], &copies_by_group, &details)?;
             self.attribute_titles(&mut hits[..in_order])?;
             let mut factors = self.rescore(search, &mut hits[..in_order])?;
             hits[..in_order].sort_unstable_by(|a, b| a.order(b, sort));
@@ -191,45 +207,47 @@ impl Reader {
         })
     }
 
+    /// Returns all documents that match, with their first scores. Plain words select up to `budget` documents.
     fn matches(&self, plan: SearchPlan<'_>, budget: u64) -> tantivy::Result<Vec<RawHit>> {
         let Candidates { query, ranking, in_order, rare } = self.candidates(plan, budget)?;
         let wanted =
             Wanted { without: plan.filter.without_session.as_deref().map(session_key), prior: prior_for(plan.query) };
         let scoring = EnableScoring::enabled_from_searcher(&self.searcher);
-        let gather = HitCollector {
+        let collector = HitCollector {
             wanted,
-            ranking: ranking.iter().map(|one| one.weight(scoring)).collect::<tantivy::Result<_>>()?,
+            ranking: ranking.iter().map(|query| query.weight(scoring)).collect::<tantivy::Result<_>>()?,
             in_order: in_order.map(|words| words.weight(scoring)).transpose()?,
             rare: rare.map(|word| word.weight(scoring)).transpose()?,
         };
         let weight = query.weight(scoring)?;
         let segments = self.searcher.segment_readers().par_iter().with_max_len(1).enumerate();
-        let found = segments.map(|(ord, reader)| gather.collect_segment(&*weight, ord as u32, reader));
-        gather.merge_fruits(found.collect::<tantivy::Result<_>>()?)
+        let found = segments.map(|(ord, reader)| collector.collect_segment(&*weight, ord as u32, reader));
+        collector.merge_fruits(found.collect::<tantivy::Result<_>>()?)
     }
 
-    /// Of copies of equal age, shows that of the conversation itself rather than what a subagent was given, and then the
-    /// one whose file comes first.
+    /// Replaces each hit with the copy of it to show. Of copies with the same time, one that is not a duplicate comes
+    /// first, then one in the conversation itself rather than in a subagent's transcript, then the one whose path sorts
+    /// first.
     fn pick_copy(
         &self,
         hits: &mut [RawHit],
-        equals: &HashMap64<Vec<RawHit>>,
+        copies_by_group: &HashMap64<Vec<RawHit>>,
         details: &Details<'_>,
     ) -> tantivy::Result<()> {
-        let mut places: HashMap<FileKey, (bool, PathBuf)> = HashMap::new();
+        let mut locations: HashMap<FileKey, (bool, PathBuf)> = HashMap::new();
         for hit in hits.iter_mut() {
-            let Some(copies) = equals.get(&hit.group) else { continue };
-            let mut placed = Vec::with_capacity(copies.len());
+            let Some(copies) = copies_by_group.get(&hit.group) else { continue };
+            let mut located = Vec::with_capacity(copies.len());
             for copy in copies.iter().filter(|copy| details.time(copy.address) == hit.time) {
-                let place = places.entry(self.source_key(copy.address)?).or_insert_with_key(|key| {
+                let location = locations.entry(self.source_key(copy.address)?).or_insert_with_key(|key| {
                     let file = self.summary(*key).ok().flatten();
                     file.map(|file| (file.source_kind() == SourceKind::Agent, file.path())).unwrap_or_default()
                 });
-                placed.push(((from_class(copy.class).2, place.clone()), copy));
+                located.push(((from_class(copy.class).2, location.clone()), copy));
             }
-            let line = |one: &RawHit| (self.line_of(one.address), one.address);
+            let line = |copy: &RawHit| (self.line_of(copy.address), copy.address);
             let better = |a: &RawHit, b: &RawHit| b.score.total_cmp(&a.score).then_with(|| line(a).cmp(&line(b)));
-            if let Some((_, first)) = placed.into_iter().min_by(|a, b| a.0.cmp(&b.0).then_with(|| better(a.1, b.1))) {
+            if let Some((_, first)) = located.into_iter().min_by(|a, b| a.0.cmp(&b.0).then_with(|| better(a.1, b.1))) {
                 let (in_order, rare) = (hit.in_order, hit.rare);
                 *hit = RawHit { score: hit.score, time: hit.time, in_order, rare, ..*first };
             }
@@ -237,13 +255,17 @@ impl Reader {
         Ok(())
     }
 
-    /// A name that a file gives to another session, by way of a message, is a hit of that one.
+    /// Assigns titles to the sessions they are about. A title may identify its session by a message, and a file may
+    /// contain titles of other sessions.
     fn attribute_titles(&self, hits: &mut [RawHit]) -> tantivy::Result<()> {
-        let names = hits.iter_mut().filter(|hit| from_class(hit.class).1 == Kind::Title);
-        for hit in names.take(NAMES_CAP) {
+        let titles = hits.iter_mut().filter(|hit| from_class(hit.class).1 == Kind::Title);
+        for hit in titles.take(TITLES_CAP) {
             match self.named_session(hit.address)? {
                 Some(Some(session)) => hit.session = session_key(&session),
-                Some(None) => hit.score *= NAMELESS,
+                Some(None) => {
+                    hit.score *= UNKNOWN_SESSION;
+                    hit.is_nameless = true;
+                }
                 None => {}
             }
         }
@@ -251,33 +273,34 @@ impl Reader {
     }
 }
 
-/// Puts those that are looked at again to the front, and says how many they are.
+/// Moves the hits to be rescored to the front and returns their number.
 fn best_first(hits: &mut [RawHit], sort: Sort) -> usize {
-    let first = |hits: &mut [RawHit], count: usize| {
+    let select = |hits: &mut [RawHit], count: usize| {
         if count < hits.len() {
             hits.select_nth_unstable_by(count, |a, b| a.order(b, sort));
         }
         count.min(hits.len())
     };
     if sort != Sort::Relevance || hits.len() <= RESCORED {
-        return first(hits, RESCORED);
+        return select(hits, RESCORED);
     }
-    let mut close = 0;
+    let mut promising = 0;
     for at in 0..hits.len() {
         if hits[at].in_order || hits[at].rare {
-            hits.swap(at, close);
-            close += 1;
+            hits.swap(at, promising);
+            promising += 1;
         }
     }
-    let reserved = first(&mut hits[..close], RESERVED);
-    reserved + first(&mut hits[reserved..], RESCORED)
+    let reserved = select(&mut hits[..promising], RESERVED);
+    reserved + select(&mut hits[reserved..], RESCORED)
 }
 
 impl RawHit {
-    /// The better score first, then the newer, then a fixed order; or by time alone.
+    /// Compares by score and then time, or by time and then score. The group breaks ties, so that the order is fixed.
     fn order(&self, other: &Self, sort: Sort) -> std::cmp::Ordering {
-        let newest = |hit: &Self| if hit.time == i64::MAX { i64::MIN } else { hit.time };
-        let newer = || newest(other).cmp(&newest(self));
+        // Newest first, hits without a time come last.
+        let known_time = |hit: &Self| if hit.time == i64::MAX { i64::MIN } else { hit.time };
+        let newer = || known_time(other).cmp(&known_time(self));
         let better = || other.score.total_cmp(&self.score);
         let first = match sort {
             Sort::Relevance => better().then_with(newer),
@@ -288,6 +311,7 @@ impl RawHit {
     }
 }
 
+/// Reports whether the filter or the query asks for texts that Claude Code itself inserted.
 fn finds_meta(plan: SearchPlan<'_>) -> bool {
     let in_query = Filter { conditions: plan.query.conditions.clone(), ..Filter::default() };
     plan.filter.finds_meta() || in_query.finds_meta()

@@ -12,6 +12,10 @@ use crate::error::Result;
 use crate::index::hash_map::HashMap64;
 use crate::index::rank::candidates::{corrected_sequence, is_common, phrase, term};
 use crate::index::rank::collect::RawHit;
+use crate::index::rank::weights::{
+    AGE_HALF, AGE_SHARE, ANSWER, AS_ONE, AS_TYPED_IN_ONE, BY_NO_CHANCE, COVERED_LEAST, FILE_CHANGED, FILE_READ, HUMAN,
+    IN_ORDER, LOOSE_PART, META, OTHER_FORM_COVERED, PAIRS_COMPARED, SCATTERED, TITLE, TOOL_OUTPUT, UNKNOWN_SESSION,
+};
 
 use crate::index::rank::seek::Probe;
 use crate::index::rank::spelling::Corrections;
@@ -20,29 +24,6 @@ use crate::index::read::Reader;
 use crate::index::schema::{Action, action_of, from_class};
 use crate::query::{Chunk, Query, Shape};
 use crate::tokenize::WHOLE_MARK;
-
-/// How much of a score depends on age: as much as this, half of it lost in the time below.
-const AGE_SHARE: f32 = 0.1;
-/// The time in which a hit loses half of what it has for being new, in milliseconds.
-const AGE_HALF: f32 = 90.0 * 86_400_000.0;
-/// How much a hit counts that holds hardly anything of the query, as against one that holds all of it.
-const COVERED_LEAST: f32 = 0.05;
-/// How much another form of a word counts as the word itself.
-const OTHER_FORM: f32 = 0.8;
-/// How much more a hit counts that holds so many words of a query in their order, and more.
-const IN_ORDER: [f32; 4] = [1.0, 1.0, 2.0, 4.0];
-/// So many words hardly ever stand in order by chance: a long text that holds them comes before short ones that hold them
-/// somehow.
-const BY_NO_CHANCE: usize = 4;
-/// How much more a hit counts that holds the whole query as one identifier, and one that holds it in its parts too.
-const AS_ONE: f32 = 2.5;
-const AS_TYPED_IN_ONE: f32 = 2.0;
-/// How much a word counts of which only the piece it is part of was typed, where that piece is not there as a whole.
-const LOOSE: f32 = 0.5;
-/// How much a hit counts none of whose words are neighbours as in a long query, as against one where all are.
-const SCATTERED: f32 = 0.25;
-/// A query is long if it has so many pairs of neighbours; no more than so many are looked for.
-const PAIRS: std::ops::RangeInclusive<usize> = 4..=16;
 
 impl Reader {
     /// Raises hits that hold more of the query, those that hold it word for word, and a little those that are new.
@@ -77,13 +58,16 @@ impl Reader {
         for (index, hit) in hits.iter_mut().enumerate() {
             let kind = prior(hit.class);
             let words = hit.score / kind;
-            let found = Factors {
-                words: match (is_file[index], hit.in_order && is_telling) {
-                    // Whoever names a file looks for what was done to it, however much was said beside.
-                    (true, _) => best + words / 4.0,
-                    (_, true) => (words + best) / 2.0,
-                    _ => words,
-                },
+            let lifted = match (is_file[index], hit.in_order && is_telling) {
+                // A query that names a file wants edits to it, even inside long messages.
+                (true, _) => best + words / 4.0,
+                (_, true) => (words + best) / 2.0,
+                _ => words,
+            };
+            let title = if hit.is_nameless { UNKNOWN_SESSION } else { 1.0 };
+            let mut found = Factors {
+                words: words / title,
+                title,
                 kind,
                 coverage: COVERED_LEAST + (1.0 - COVERED_LEAST) * coverage[index] * coverage[index],
                 verbatim: match (as_one[index], hit.in_order) {
@@ -94,8 +78,10 @@ impl Reader {
                     (false, false) => 1.0,
                 },
                 age: recency(hit.time, search.now),
+                ..Factors::default()
             };
-            hit.score = found.words * kind * found.coverage * found.verbatim * found.age;
+            found.lift_to(lifted);
+            hit.score = lifted * kind * found.coverage * found.verbatim * found.age;
             factors.insert(hit.group, found);
         }
         Ok(factors)
@@ -124,10 +110,10 @@ impl Reader {
         let is_number = |text: &String| text.bytes().all(|byte| byte.is_ascii_digit());
         let pairs: Vec<&[String]> = sequence.windows(2).filter(|pair| !pair.iter().any(is_number)).collect();
         let mut held = vec![0.0; addresses.len()];
-        if pairs.len() < *PAIRS.start() {
+        if pairs.len() < *PAIRS_COMPARED.start() {
             return Ok(vec![1.0; addresses.len()]);
         }
-        let step = pairs.len().div_ceil(*PAIRS.end());
+        let step = pairs.len().div_ceil(*PAIRS_COMPARED.end());
         for pair in pairs.iter().step_by(step) {
             let holding = self.holding(&*phrase(self.fields.body, pair), addresses)?;
             held.iter_mut().zip(holding).for_each(|(held, holds)| *held += f32::from(u8::from(holds)));
@@ -155,7 +141,7 @@ impl Reader {
                 let Some(weight) = by_itself.rarity.or(as_one.rarity) else { continue };
                 whole += weight;
                 let by_itself = by_itself.shares.iter().zip(&together);
-                let by_itself = by_itself.map(|(share, together)| if *together { *share } else { *share * LOOSE });
+                let by_itself = by_itself.map(|(share, together)| if *together { *share } else { *share * LOOSE_PART });
                 let shares = by_itself.zip(&as_one.shares).map(|(one, other)| one.max(*other));
                 held.iter_mut().zip(shares).for_each(|(held, share)| *held += weight * share);
             }
@@ -170,7 +156,7 @@ impl Reader {
             let meant = corrections.of(text);
             let itself = meant.is_none().then_some((text.as_str(), 1.0));
             let others = meant.unwrap_or_default().iter().map(|one| (one.term.as_str(), 1.0));
-            let forms = corrections.forms_of(text).iter().map(|one| (one.term.as_str(), OTHER_FORM));
+            let forms = corrections.forms_of(text).iter().map(|one| (one.term.as_str(), OTHER_FORM_COVERED));
             for (word, share) in itself.into_iter().chain(others).chain(forms) {
                 let documents = self.frequency(word)?;
                 if documents == 0 {
@@ -259,11 +245,11 @@ pub(in crate::index) fn prior_for(query: &Query) -> Prior {
 /// What people typed and were answered counts for more than what tools printed.
 fn by_speaker(class: u64) -> Score {
     match from_class(class) {
-        (_, Kind::Title, _) => 1.5,
-        (Role::Human | Role::Programmatic, _, _) => 1.3,
-        (_, Kind::Text | Kind::Compaction | Kind::Recap, _) => 1.2,
-        (_, Kind::ToolResult | Kind::Output, _) => 0.8,
-        (Role::Meta, _, _) => 0.6,
+        (_, Kind::Title, _) => TITLE,
+        (Role::Human | Role::Programmatic, _, _) => HUMAN,
+        (_, Kind::Text | Kind::Compaction | Kind::Recap, _) => ANSWER,
+        (_, Kind::ToolResult | Kind::Output, _) => TOOL_OUTPUT,
+        (Role::Meta, _, _) => META,
         _ => 1.0,
     }
 }
@@ -271,15 +257,15 @@ fn by_speaker(class: u64) -> Score {
 /// Who looks for a file mostly wants to know where it was changed.
 fn by_action(class: u64) -> Score {
     let action = match action_of(class) {
-        Action::Change => 2.0,
-        Action::Read => 1.5,
+        Action::Change => FILE_CHANGED,
+        Action::Read => FILE_READ,
         Action::None => 1.0,
     };
     action * by_nothing(class)
 }
 
 fn by_nothing(class: u64) -> Score {
-    if from_class(class).0 == Role::Meta { 0.6 } else { 1.0 }
+    if from_class(class).0 == Role::Meta { META } else { 1.0 }
 }
 
 fn recency(time: i64, now: i64) -> f32 {

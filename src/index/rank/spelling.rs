@@ -10,40 +10,21 @@ use tantivy::termdict::TermStreamer;
 use tantivy::{SegmentReader, Term};
 
 use crate::error::Result;
+use crate::index::rank::weights::{
+    BEGINNINGS, CHARACTER_PAIRS, COMMONER, FORMS_CAP, FORMS_OF, INSIDE_CAP, LEAST_BEGINNING, LEAST_INSIDE, LEAST_PART,
+    LOOKED_THROUGH, MEANT, OTHER_FORM,
+};
 use crate::index::read::Reader;
 use crate::query::inflect;
 use crate::query::names;
 use crate::query::{Chunk, Node, Query, Shape};
 use crate::tokenize::{self, WHOLE_MARK};
 
-/// How many words may be meant by one.
-const MEANT: usize = 4;
-/// How many terms are looked at that begin alike.
-const BEGINNINGS: usize = 2000;
-/// The shortest beginning of a word that is completed.
-const LEAST_BEGINNING: usize = 4;
-/// The shortest word that is looked for inside of identifiers, and the shortest of two that were written as one.
-const LEAST_INSIDE: usize = 5;
-const LEAST_PART: usize = 2;
-/// How many words are looked for inside of identifiers.
-const INSIDE_CAP: usize = 16;
-/// How many identifiers of a segment are looked through for them.
-const LOOKED_THROUGH: usize = 200_000;
 /// The character behind the mark of whole identifiers.
 const AFTER_WHOLES: char = '>';
 /// The lengths to which people shorten hashes, and the length of a whole one at most.
 const SHORT_HASH: usize = 7;
 const LONG_HASH: usize = 64;
-/// A slip of a word in more than so many times as many documents is likelier than the beginning of one.
-const COMMONER: u64 = 1000;
-/// How much another form of a word counts.
-const OTHER_FORM: f32 = 0.5;
-/// In a longer query, each word says less.
-const FORMS_CAP: usize = 12;
-/// A word in more documents is found often enough as it is.
-const FORMS_OF: u64 = 2000;
-/// How many pairs of characters may be looked for in place of one character.
-const PAIRS: usize = 64;
 /// No script without blanks begins before this character.
 const FIRST_UNSPACED: &str = "\u{e00}";
 
@@ -327,7 +308,7 @@ impl Reader {
                 }
             }
         }
-        Ok(self.most_common(pairs, PAIRS))
+        Ok(self.most_common(pairs, CHARACTER_PAIRS))
     }
 
     /// The words nearest to one: of equal distance those that begin alike, then the more common ones.

@@ -1,4 +1,4 @@
-//! Finding documents by the files they are about, and the prompts that led to them.
+//! Finds documents by the files they are about, and the prompts that led to them.
 
 use tantivy::collector::DocSetCollector;
 use tantivy::query::{AllQuery, BooleanQuery, Occur, PhraseQuery, Query as TantivyQuery, TermQuery};
@@ -13,33 +13,33 @@ use crate::index::read::filter::beginning;
 use crate::index::schema::from_class;
 use crate::query::Filter;
 
-/// How a file is spelled; all in lower case, with forward slashes.
+/// A way to write the path of a file: in lower case, with forward slashes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Spelling {
-    /// The whole path, or any tail of it.
+    /// The whole path, or any suffix of it.
     Exact(String),
-    /// Everything below a folder.
+    /// Everything in a folder, at any depth.
     Below(String),
-    /// Everything a regular expression matches from end to end.
+    /// Every path that a regular expression matches as a whole.
     Pattern(String),
 }
 
-/// Which documents are wanted of those about a file.
+/// Selects documents about a file.
 #[derive(Clone, Debug, Default)]
 pub struct About<'a> {
     /// The file, in any of these spellings.
     pub spellings: &'a [Spelling],
-    /// Only of these kinds.
+    /// Only these kinds.
     pub kinds: &'a [Kind],
-    /// Only of these tools; of any if empty.
+    /// Only these tools; any tool if empty.
     pub tools: &'a [&'a str],
-    /// Not of these tools.
+    /// None of these tools.
     pub without_tools: &'a [&'a str],
-    /// What must hold; the answers of tools go with their calls, and are not looked at.
+    /// A filter that documents must pass. Tool results are exempt: they belong to their calls.
     pub filter: Option<&'a Filter>,
 }
 
-/// Somebody's words, by time.
+/// A prompt, by time.
 #[derive(Clone, Copy, Debug)]
 pub struct Said {
     time: i64,
@@ -47,47 +47,49 @@ pub struct Said {
 }
 
 impl Reader {
-    /// All documents about a file, with the transcripts they were read from.
+    /// Returns all documents about a file, with the transcripts they were read from.
     pub fn about(&self, about: &About<'_>) -> Result<Vec<(FileKey, Document)>> {
         let query = self.guarded(|| {
             let spellings: tantivy::Result<Vec<_>> =
-                about.spellings.iter().map(|spelling| self.spelled(spelling)).collect();
+                about.spellings.iter().map(|spelling| self.spelling_query(spelling)).collect();
             let mut clauses = vec![(Occur::Must, any(spellings?))];
-            clauses.push((Occur::Must, self.one_of(self.fields.kind, about.kinds.iter().map(|kind| kind.name()))));
+            clauses.push((Occur::Must, self.any_name(self.fields.kind, about.kinds.iter().map(|kind| kind.name()))));
             if !about.tools.is_empty() {
-                clauses.push((Occur::Must, self.one_of(self.fields.tool, about.tools.iter().copied())));
+                clauses.push((Occur::Must, self.any_name(self.fields.tool, about.tools.iter().copied())));
             }
             for tool in about.without_tools {
                 clauses.push((Occur::MustNot, term(self.fields.tool, tool)));
             }
-            clauses.extend(self.narrowed(about.filter)?);
+            clauses.extend(self.filter_clause(about.filter)?);
             Ok(BooleanQuery::new(clauses))
         })?;
-        self.fetched(&query)
+        self.fetch_matches(&query)
     }
 
-    /// All documents whose words hold these terms one after the other.
+    /// Returns all documents whose text contains these terms one after the other.
     pub fn mentioning(&self, terms: &[String], kinds: &[Kind], filter: &Filter) -> Result<Vec<(FileKey, Document)>> {
         let body = self.fields.body;
         let words: Box<dyn TantivyQuery> = match terms {
             [] => return Ok(Vec::new()),
-            [one] => term(body, one),
-            many => Box::new(PhraseQuery::new(many.iter().map(|text| Term::from_field_text(body, text)).collect())),
+            [single] => term(body, single),
+            several => {
+                Box::new(PhraseQuery::new(several.iter().map(|text| Term::from_field_text(body, text)).collect()))
+            }
         };
-        let kinds = self.one_of(self.fields.kind, kinds.iter().map(|kind| kind.name()));
-        let narrowed = self.guarded(|| self.narrowed(Some(filter)))?;
-        let clauses = [(Occur::Must, words), (Occur::Must, kinds)].into_iter().chain(narrowed);
-        self.fetched(&BooleanQuery::new(clauses.collect()))
+        let kinds = self.any_name(self.fields.kind, kinds.iter().map(|kind| kind.name()));
+        let filter_clause = self.guarded(|| self.filter_clause(Some(filter)))?;
+        let clauses = [(Occur::Must, words), (Occur::Must, kinds)].into_iter().chain(filter_clause);
+        self.fetch_matches(&BooleanQuery::new(clauses.collect()))
     }
 
-    /// What a person or a program said in a transcript, by time.
+    /// Returns the prompts in a transcript, from a person or a program, sorted by time.
     pub fn prompts_of(&self, file: FileKey) -> Result<Vec<Said>> {
         let kinds = [Kind::Prompt, Kind::Command, Kind::Queued];
-        let of_kind = self.one_of(self.fields.kind, kinds.iter().map(|kind| kind.name()));
+        let of_kind = self.any_name(self.fields.kind, kinds.iter().map(|kind| kind.name()));
         let of_file = term(self.fields.source, &file.text());
         let query = BooleanQuery::new(vec![(Occur::Must, of_file), (Occur::Must, of_kind)]);
         self.guarded(|| {
-            let mut said = Vec::new();
+            let mut prompts = Vec::new();
             for address in self.searcher.search(&query, &DocSetCollector)? {
                 let columns = self.searcher.segment_reader(address.segment_ord).fast_fields();
                 let class = columns.u64("class")?.first(address.doc_id).unwrap_or_default();
@@ -95,19 +97,19 @@ impl Reader {
                 let time = columns.i64("time")?.first(address.doc_id);
                 let is_prompt =
                     matches!(role, Role::Human | Role::Programmatic) && !(is_duplicate && kind != Kind::Queued);
-                said.extend(time.filter(|_| is_prompt).map(|time| Said { time, address }));
+                prompts.extend(time.filter(|_| is_prompt).map(|time| Said { time, address }));
             }
-            said.sort_unstable_by_key(|said| (said.time, said.address));
-            Ok(said)
+            prompts.sort_unstable_by_key(|prompt| (prompt.time, prompt.address));
+            Ok(prompts)
         })
     }
 
-    /// The last prompt at or before a time that stands in the conversation itself and above a line.
-    pub fn prompt_before(&self, said: &[Said], time: i64, line: u64) -> Result<Option<Document>> {
-        let end = said.partition_point(|said| said.time <= time);
-        for said in said[..end].iter().rev() {
-            let (_, document) = self.fetch_at(said.address)?;
-            // What waits in the queue has not been heard yet.
+    /// Returns the last prompt at or before `time` that is part of the conversation and above `line`.
+    pub fn prompt_before(&self, prompts: &[Said], time: i64, line: u64) -> Result<Option<Document>> {
+        let end = prompts.partition_point(|prompt| prompt.time <= time);
+        for prompt in prompts[..end].iter().rev() {
+            let (_, document) = self.fetch_at(prompt.address)?;
+            // A prompt in the queue has not been submitted yet.
             if document.uuid.is_some() && document.line < line {
                 return Ok(Some(document));
             }
@@ -115,7 +117,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// The documents of a transcript around a line, in order.
+    /// Returns the documents of a transcript around a line, in order: up to `most` before and after it.
     pub fn near(&self, file: FileKey, line: u64, most: usize) -> Result<Vec<Document>> {
         let all = self.in_order(file)?;
         let lines = self.guarded(|| {
@@ -126,30 +128,30 @@ impl Reader {
             }
             Ok(lines)
         })?;
-        let at = lines.partition_point(|one| *one <= line);
+        let at = lines.partition_point(|other| *other <= line);
         let near = &all[at.saturating_sub(most)..all.len().min(at + most)];
         near.iter().map(|address| self.fetch_at(*address).map(|(_, document)| document)).collect()
     }
 
-    /// What a filter lets through, and the answers of tools.
-    fn narrowed(&self, filter: Option<&Filter>) -> tantivy::Result<Option<(Occur, Box<dyn TantivyQuery>)>> {
+    /// Returns a clause for everything that passes the filter, and all tool results.
+    fn filter_clause(&self, filter: Option<&Filter>) -> tantivy::Result<Option<(Occur, Box<dyn TantivyQuery>)>> {
         let Some(filter) = filter.filter(|filter| !filter.is_empty()) else { return Ok(None) };
         let mut clauses = self.clauses(filter)?;
-        // What is only forbidden needs something to be taken from.
+        // A query with only negative clauses matches nothing.
         clauses.push((Occur::Must, Box::new(AllQuery)));
-        let admitted: Box<dyn TantivyQuery> = Box::new(BooleanQuery::new(clauses));
-        let answer = term(self.fields.kind, Kind::ToolResult.name());
-        Ok(Some((Occur::Must, any(vec![admitted, answer]))))
+        let passes: Box<dyn TantivyQuery> = Box::new(BooleanQuery::new(clauses));
+        let tool_result = term(self.fields.kind, Kind::ToolResult.name());
+        Ok(Some((Occur::Must, any(vec![passes, tool_result]))))
     }
 
-    fn fetched(&self, query: &dyn TantivyQuery) -> Result<Vec<(FileKey, Document)>> {
+    fn fetch_matches(&self, query: &dyn TantivyQuery) -> Result<Vec<(FileKey, Document)>> {
         let mut found: Vec<DocAddress> =
             self.guarded(|| Ok(self.searcher.search(query, &DocSetCollector)?.into_iter().collect()))?;
         found.sort_unstable();
         found.into_iter().map(|address| self.fetch_at(address)).collect()
     }
 
-    fn spelled(&self, spelling: &Spelling) -> tantivy::Result<Box<dyn TantivyQuery>> {
+    fn spelling_query(&self, spelling: &Spelling) -> tantivy::Result<Box<dyn TantivyQuery>> {
         let file = self.fields.file;
         match spelling {
             Spelling::Exact(path) => Ok(term(file, path)),
@@ -158,7 +160,7 @@ impl Reader {
         }
     }
 
-    fn one_of<'n>(&self, field: Field, names: impl Iterator<Item = &'n str>) -> Box<dyn TantivyQuery> {
+    fn any_name<'n>(&self, field: Field, names: impl Iterator<Item = &'n str>) -> Box<dyn TantivyQuery> {
         any(names.map(|name| term(field, name)).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! Reads entries back: documents and checkpoints from the store, keys and file summaries from columns.
+//! Reads single entries: documents and checkpoints from the store, file keys and file summaries from columns.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -17,24 +17,24 @@ use crate::index::file_summary::FileSummary;
 use crate::index::read::Reader;
 use crate::index::store::sealed::Sealed;
 
-/// Decompressed blocks that are kept of each segment. The documents of an answer are often neighbours.
+/// Decompressed blocks kept per segment. The documents of an answer are often neighbours.
 const CACHED_BLOCKS: usize = 16;
 
-/// What is opened of a segment, when it is first needed.
+/// The parts of a segment that are opened on first use.
 #[derive(Default)]
 pub(in crate::index) struct Opened {
     columns: OnceLock<Columns>,
     store: OnceLock<StoreReader>,
 }
 
-/// What is read of the columns for each document that is fetched.
+/// The columns read for each document that is fetched.
 pub(in crate::index) struct Columns {
     pub(in crate::index) group: Column<u64>,
     /// The files that documents were read from.
     source: Option<StrColumn>,
     summary: Option<StrColumn>,
     line: Column<u64>,
-    /// Files by their places in `source`, as far as they were looked up.
+    /// File keys by their ordinal in `source`, as far as they were looked up.
     keys: Mutex<HashMap<u64, FileKey>>,
 }
 
@@ -50,24 +50,24 @@ impl Columns {
 impl Reader {
     pub(in crate::index) fn document(&self, address: DocAddress) -> Result<Document> {
         let sealed = self.sealed(address)?;
-        self.told(sealed.document())
+        self.flag_damage(sealed.document())
     }
 
     pub(in crate::index) fn checkpoint_at(&self, address: DocAddress) -> Result<Checkpoint> {
         let sealed = self.sealed(address)?;
-        self.told(sealed.checkpoint())
+        self.flag_damage(sealed.checkpoint())
     }
 
-    /// Returns a stored entry whose checksum is right.
+    /// Returns a stored entry, after verifying its checksum.
     pub(in crate::index) fn sealed(&self, address: DocAddress) -> Result<Sealed> {
         let raw = self.guarded(|| self.store(address.segment_ord)?.get_document_bytes(address.doc_id))?;
-        self.told(Sealed::open(&raw).ok_or_else(|| damaged_entry(&"a stored document has a wrong checksum")))
+        self.flag_damage(Sealed::open(&raw).ok_or_else(|| damaged_entry(&"a stored document has a wrong checksum")))
     }
 
     fn store(&self, segment: SegmentOrdinal) -> tantivy::Result<&StoreReader> {
         let slot = &self.opened[segment as usize].store;
-        if let Some(open) = slot.get() {
-            return Ok(open);
+        if let Some(store) = slot.get() {
+            return Ok(store);
         }
         let opened = self.searcher.segment_reader(segment).get_store_reader(CACHED_BLOCKS)?;
         Ok(slot.get_or_init(|| opened))
@@ -79,21 +79,21 @@ impl Reader {
 
     pub(in crate::index) fn source_key(&self, address: DocAddress) -> tantivy::Result<FileKey> {
         let columns = self.columns(address.segment_ord)?;
-        let nowhere = FileKey::from_number(0);
-        let Some(column) = &columns.source else { return Ok(nowhere) };
-        let Some(ord) = column.term_ords(address.doc_id).next() else { return Ok(nowhere) };
-        let known = || columns.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(key) = known().get(&ord) {
+        let no_file = FileKey::from_number(0);
+        let Some(column) = &columns.source else { return Ok(no_file) };
+        let Some(ord) = column.term_ords(address.doc_id).next() else { return Ok(no_file) };
+        let cache = || columns.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(key) = cache().get(&ord) {
             return Ok(*key);
         }
         let mut text = String::new();
         column.ord_to_str(ord, &mut text)?;
-        let key = FileKey::parse(&text).unwrap_or(nowhere);
-        known().insert(ord, key);
+        let key = FileKey::parse(&text).unwrap_or(no_file);
+        cache().insert(ord, key);
         Ok(key)
     }
 
-    /// Returns the line that a document is from, or 0 if the column cannot be read.
+    /// Returns the line number of a document, or 0 if the column cannot be read.
     pub(in crate::index) fn line_of(&self, address: DocAddress) -> u64 {
         self.columns(address.segment_ord)
             .ok()
@@ -103,8 +103,8 @@ impl Reader {
 
     pub(in crate::index) fn columns(&self, segment: SegmentOrdinal) -> tantivy::Result<&Columns> {
         let slot = &self.opened[segment as usize].columns;
-        if let Some(known) = slot.get() {
-            return Ok(known);
+        if let Some(columns) = slot.get() {
+            return Ok(columns);
         }
         let opened = Columns::open(self.searcher.segment_reader(segment))?;
         Ok(slot.get_or_init(|| opened))
@@ -122,11 +122,11 @@ impl Reader {
             }
             Ok(())
         })?;
-        self.told(serde_json::from_str(&json).map_err(|error| damaged_entry(&error)))
+        self.flag_damage(serde_json::from_str(&json).map_err(|error| damaged_entry(&error)))
     }
 
-    /// Records damage for the user and for the next writer.
-    fn told<T>(&self, read: Result<T>) -> Result<T> {
+    /// Adds a hint for the user if the entry is damaged, and sets the damage flag for the next writer.
+    fn flag_damage<T>(&self, read: Result<T>) -> Result<T> {
         read.map_err(|error| met(&self.path, error))
     }
 }

@@ -1,7 +1,7 @@
-//! From conditions to queries of the engine, so that filters narrow down before anything is counted or cut.
+//! Turns search filters into tantivy queries, so that they apply before anything is counted or truncated.
 //!
-//! Names are looked up among those the index knows; a name that means none of them is told apart from one that only
-//! has no hits.
+//! Names of projects, tools, branches and models are looked up among those in the index. So an unknown name can be
+//! distinguished from a known one without hits.
 
 use std::ops::Bound;
 
@@ -21,18 +21,18 @@ use crate::query::glob;
 use crate::query::names::{self, Naming};
 use crate::query::{Condition, Filter, Test};
 
-/// A name that means nothing the index knows.
+/// A name in a filter that matches no name in the index.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UnknownName {
-    /// The field: `project`, `tool`.
+    /// The field, for example `project` or `tool`.
     pub field: &'static str,
-    /// What was typed.
+    /// The name as typed.
     pub wanted: String,
-    /// Known names that come near it.
+    /// Similar names in the index.
     pub nearest: Vec<String>,
 }
 
-/// Fields with few values, which can be listed.
+/// Fields with few distinct values, which can be listed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Listed {
     /// Projects.
@@ -51,16 +51,16 @@ pub enum Listed {
 pub(in crate::index) type Clause = (Occur, Box<dyn TantivyQuery>);
 
 impl Reader {
-    /// All values of a field, in order.
+    /// Returns all values of a field, sorted.
     pub fn names(&self, which: Listed) -> Result<Vec<String>> {
         self.guarded(|| self.values(self.listed(which)))
     }
 
-    /// Names in a filter that mean nothing.
+    /// Returns the names in a filter that match nothing in the index.
     pub fn unknown_names(&self, filter: &Filter) -> Result<Vec<UnknownName>> {
         let mut unknown = Vec::new();
         for condition in &filter.conditions {
-            let Some((which, naming, wanted)) = named(&condition.test) else { continue };
+            let Some((which, naming, wanted)) = name_of(&condition.test) else { continue };
             let known = self.names(which)?;
             if names::pick(wanted, &known, naming).is_empty() {
                 let nearest = names::nearest(wanted, &known, naming).into_iter().map(String::from).collect();
@@ -70,7 +70,7 @@ impl Reader {
         Ok(unknown)
     }
 
-    /// The clauses of a filter; they add nothing to any score.
+    /// Returns the clauses of a filter. They do not affect scores.
     pub(in crate::index) fn clauses(&self, filter: &Filter) -> tantivy::Result<Vec<Clause>> {
         let mut clauses = Vec::new();
         let mut fields: Vec<&str> = Vec::new();
@@ -82,11 +82,12 @@ impl Reader {
             }
         }
         for field in fields {
-            let same = filter.conditions.iter().filter(|one| !one.negated && one.field() == field);
-            let any = same.map(|one| self.condition(one)).collect::<tantivy::Result<Vec<_>>>()?;
-            // Bounds of time are one stretch, not alternatives.
-            let together = if matches!(field, "since" | "until") { all_of(any) } else { any_of(any) };
-            clauses.push((Occur::Must, Box::new(ConstScoreQuery::new(together, 0.0))));
+            let same_field =
+                filter.conditions.iter().filter(|condition| !condition.negated && condition.field() == field);
+            let queries = same_field.map(|condition| self.condition(condition)).collect::<tantivy::Result<Vec<_>>>()?;
+            // Time bounds all apply at once; other conditions on the same field are alternatives.
+            let query = if matches!(field, "since" | "until") { all_of(queries) } else { any_of(queries) };
+            clauses.push((Occur::Must, Box::new(ConstScoreQuery::new(query, 0.0))));
         }
         Ok(clauses)
     }
@@ -105,26 +106,26 @@ impl Reader {
             Test::File(path) => self.file_query(path)?,
             Test::Cwd(folder) => self.below(fields.cwd, folder)?,
             Test::Here(folders) => {
-                let mut any = Vec::new();
+                let mut queries = Vec::new();
                 for folder in folders {
-                    any.push(self.below(fields.cwd, folder)?);
-                    any.push(self.below(fields.project, folder)?);
+                    queries.push(self.below(fields.cwd, folder)?);
+                    queries.push(self.below(fields.project, folder)?);
                 }
-                any_of(any)
+                any_of(queries)
             }
-            test => match named(test) {
+            test => match name_of(test) {
                 Some((which, naming, wanted)) => {
                     let field = self.listed(which);
                     let known = self.values(field)?;
-                    let meant = names::pick(wanted, &known, naming);
-                    any_of(meant.into_iter().map(|name| exact(field, name)).collect())
+                    let matching = names::pick(wanted, &known, naming);
+                    any_of(matching.into_iter().map(|name| exact(field, name)).collect())
                 }
                 None => Box::new(EmptyQuery),
             },
         })
     }
 
-    /// Everything about a file, the files of a folder, or those that fit a glob.
+    /// Returns a query for a file and everything below it, everything below a folder, or all paths that match a glob.
     pub(in crate::index) fn file_query(&self, path: &str) -> tantivy::Result<Box<dyn TantivyQuery>> {
         let path = path.to_lowercase();
         let file = self.fields.file;
@@ -136,31 +137,31 @@ impl Reader {
         Ok(if path.ends_with('/') { inside } else { any_of(vec![exact(file, &path), inside]) })
     }
 
-    /// Returns a query for the terms of a field that an expression matches from end to end.
+    /// Returns a query for the terms of a field that a regular expression matches as a whole.
     pub(in crate::index) fn fitting(&self, field: Field, expression: &str) -> tantivy::Result<Box<dyn TantivyQuery>> {
         if let Ok(query) = RegexQuery::from_pattern(expression, field) {
             return Ok(Box::new(query));
         }
-        // tantivy's automata have at most a thousand states; what needs more is compared with each term.
+        // tantivy's automata are limited to a thousand states. Larger expressions are compared with each term.
         let Ok(regex) = Regex::new(&format!("^(?:{expression})$")) else { return Ok(Box::new(EmptyQuery)) };
         let values = self.values(field)?;
         let terms = values.iter().filter(|value| regex.is_match(value));
         Ok(Box::new(TermSetQuery::new(terms.map(|value| Term::from_field_text(field, value)))))
     }
 
-    /// Everything in a folder or below it. Where the path has no beginning, any folder with that end is meant.
+    /// Returns a query for everything in a folder, at any depth. A relative path matches any folder that ends with it.
     fn below(&self, field: Field, folder: &str) -> tantivy::Result<Box<dyn TantivyQuery>> {
         let folder = folder.trim_end_matches('/').to_lowercase();
         let inside = format!("{folder}/");
-        let is_whole = folder.starts_with('/') || folder.get(1..2) == Some(":");
+        let is_absolute = folder.starts_with('/') || folder.get(1..2) == Some(":");
         let fits = |name: &String| {
             let name = format!("{}/", normal_path(name, None).to_lowercase());
-            name.starts_with(&inside) || (!is_whole && name.contains(&format!("/{inside}")))
+            name.starts_with(&inside) || (!is_absolute && name.contains(&format!("/{inside}")))
         };
         Ok(any_of(self.values(field)?.iter().filter(|name| fits(name)).map(|name| exact(field, name)).collect()))
     }
 
-    /// All terms of a field that has few of them.
+    /// Returns all terms of a field with few terms.
     fn values(&self, field: Field) -> tantivy::Result<Vec<String>> {
         let mut values = Vec::new();
         for reader in self.searcher.segment_readers() {
@@ -186,8 +187,8 @@ impl Reader {
     }
 }
 
-/// The conditions whose names are looked up.
-fn named(test: &Test) -> Option<(Listed, Naming, &str)> {
+/// Returns the field and the name of a condition whose name is looked up in the index.
+fn name_of(test: &Test) -> Option<(Listed, Naming, &str)> {
     match test {
         Test::Project(name) => Some((Listed::Project, Naming::Path, name)),
         Test::Tool(name) => Some((Listed::Tool, Naming::Plain, name)),
@@ -213,7 +214,7 @@ fn all_of(mut queries: Vec<Box<dyn TantivyQuery>>) -> Box<dyn TantivyQuery> {
     if queries.len() == 1 { queries.remove(0) } else { Box::new(BooleanQuery::intersection(queries)) }
 }
 
-/// Returns an expression for terms that begin with a text.
+/// Returns a regular expression for terms that begin with a text.
 pub(in crate::index) fn beginning(text: &str) -> String {
     format!("{}.*", regex_syntax::escape(text))
 }
@@ -223,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_can_be_compared_with_terms() {
+    fn glob_expressions_compile() {
         for pattern in ["*.rs", "src/**/x.rs", "a?.{ts,tsx}", "a{b", "[!a-z]ä", "[", "app/[slug]/*"] {
             let compiled = RegexQuery::from_pattern(&glob::expression(pattern), Field::from_field_id(0));
             assert!(compiled.is_ok(), "{pattern}");

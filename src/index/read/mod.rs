@@ -1,4 +1,4 @@
-//! An index open for reading: one commit, seen as it was when it was opened. Works on a read-only folder.
+//! An index open for reading: a snapshot of one commit. Works on a read-only folder.
 
 pub(in crate::index) mod entries;
 pub(in crate::index) mod filter;
@@ -32,8 +32,8 @@ use crate::index::read::entries::Opened;
 use crate::index::schema::{self, CHECKPOINT_KIND, Fields, MAIN_FILE, SEEN};
 use crate::index::store::ids::uuid_bytes;
 
-/// How many texts one thread reads before it looks for more.
-const PIECE: usize = 32;
+/// Number of checkpoints that a thread reads at a time.
+const CHUNK: usize = 32;
 
 /// An index open for reading.
 pub struct Reader {
@@ -42,9 +42,11 @@ pub struct Reader {
     pub(in crate::index) schema: Schema,
     pub(in crate::index) searcher: Searcher,
     pub(in crate::index) fields: Fields,
+    /// Keys of the sessions that have a transcript.
     transcripts: OnceLock<HashSet64>,
+    /// Titles that identify their session by a message, keyed by that message.
     leaves: OnceLock<HashMap64<Vec<DocAddress>>>,
-    /// What is opened of each segment when a document of it is fetched.
+    /// The parts of each segment that are opened on first use.
     pub(in crate::index) opened: Vec<Opened>,
 }
 
@@ -54,19 +56,19 @@ impl std::fmt::Debug for Reader {
     }
 }
 
-/// How large an index is.
+/// The size of an index.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Size {
-    /// Documents, without the checkpoints of files.
+    /// Number of documents, not counting the checkpoints of files.
     pub documents: u64,
-    /// Segments.
+    /// Number of segments.
     pub segments: usize,
     /// Bytes on disk.
     pub bytes: u64,
 }
 
 impl Reader {
-    /// Opens an index of this program's shape.
+    /// Opens an index of the current format.
     pub(in crate::index) fn open(path: &Path) -> Result<Self> {
         let directory = SafeDirectory::open(path).map_err(|error| tantivy_error(path, &error.into()))?;
         let exists = tantivy::Index::exists(&directory).map_err(|error| damage(path, &error.into()))?;
@@ -76,7 +78,7 @@ impl Reader {
         Self::with_index(path, open_checked(path, directory)?)
     }
 
-    /// Opens an index of whatever shape, to take documents over from it.
+    /// Opens an index of any format, to copy documents from it.
     pub(in crate::index) fn open_any(path: &Path) -> Result<Self> {
         let directory = SafeDirectory::open(path).map_err(|error| tantivy_error(path, &error.into()))?;
         let mut index = tantivy::Index::open(directory).map_err(|error| damage(path, &error))?;
@@ -107,7 +109,8 @@ impl Reader {
         })
     }
 
-    /// Runs a reading; whatever goes wrong in it means that the index is damaged, and is said so.
+    /// Runs a read operation. Turns any error or panic in it into an error that reports damage, and sets the damage
+    /// flag.
     pub(in crate::index) fn guarded<T>(&self, read: impl FnOnce() -> tantivy::Result<T>) -> Result<T> {
         let read = match catch_unwind(AssertUnwindSafe(read)) {
             Ok(read) => read.map_err(|error| damage(&self.path, &error)),
@@ -116,7 +119,7 @@ impl Reader {
         read.map_err(|error| damage_flag::met(&self.path, error))
     }
 
-    /// What is known of all files.
+    /// Returns the state hash of every indexed file.
     pub fn known(&self) -> Result<Known> {
         self.guarded(|| {
             let mut known = HashMap::new();
@@ -126,7 +129,7 @@ impl Reader {
                 let stats = reader.fast_fields().u64("stat")?;
                 for doc in holding(reader, &checkpoints)? {
                     if let (Some(key), Some(stat)) = (keys.first(doc), stats.first(doc)) {
-                        // Two checkpoints of one file contradict each other: it counts as never read.
+                        // Two checkpoints of one file contradict each other, so the file counts as never read.
                         known.entry(FileKey::from_number(key)).and_modify(|known| *known = 0).or_insert(stat);
                     }
                 }
@@ -135,50 +138,51 @@ impl Reader {
         })
     }
 
-    /// What was read of a file; none if nothing was, or if it cannot be told.
+    /// Returns the checkpoint of a file. `None` if it was not read, or if its checkpoint is damaged or not unique.
     pub fn checkpoint(&self, key: FileKey) -> Result<Option<Checkpoint>> {
         let found = self.with_term(&Term::from_field_text(self.fields.checkpoint, &key.text()))?;
         match found.as_slice() {
-            [one] => Ok(self.checkpoint_at(*one).ok()),
+            [address] => Ok(self.checkpoint_at(*address).ok()),
             _ => Ok(None),
         }
     }
 
-    /// What was read of a file that cannot be read again; of several that contradict each other, the one that knows
-    /// most.
+    /// Returns the checkpoint of a file that can no longer be read. If several contradict each other, returns the one
+    /// that covers most of the file.
     pub fn last_checkpoint(&self, key: FileKey) -> Result<Option<Checkpoint>> {
         let found = self.with_term(&Term::from_field_text(self.fields.checkpoint, &key.text()))?;
         let read = found.into_iter().filter_map(|address| self.checkpoint_at(address).ok());
         Ok(read.max_by_key(|checkpoint| (checkpoint.offset, checkpoint.state.documents)))
     }
 
-    /// The checkpoints of all files, in order of their paths.
+    /// Returns the checkpoints of all files, sorted by path.
     pub fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
         let kind = self.schema.get_field("kind").unwrap_or(self.fields.kind);
         let addresses = self.with_term(&Term::from_field_text(kind, CHECKPOINT_KIND))?;
-        let read = |piece: &[DocAddress]| piece.iter().map(|at| self.checkpoint_at(*at)).collect::<Result<Vec<_>>>();
-        let pieces = addresses.par_chunks(PIECE).map(read).collect::<Result<Vec<_>>>()?;
-        let mut all: Vec<Checkpoint> = pieces.into_iter().flatten().collect();
+        let read = |chunk: &[DocAddress]| chunk.iter().map(|at| self.checkpoint_at(*at)).collect::<Result<Vec<_>>>();
+        let chunks = addresses.par_chunks(CHUNK).map(read).collect::<Result<Vec<_>>>()?;
+        let mut all: Vec<Checkpoint> = chunks.into_iter().flatten().collect();
         all.sort_by_cached_key(Checkpoint::path);
         Ok(all)
     }
 
-    /// What an answer says of a file; none if nothing was read of it, or if it cannot be told.
+    /// Returns the summary of a file. `None` if it was not read, or if its checkpoint is not unique.
     pub fn summary(&self, key: FileKey) -> Result<Option<FileSummary>> {
         let found = self.with_term(&Term::from_field_text(self.fields.checkpoint, &key.text()))?;
         match found.as_slice() {
-            [one] => self.summary_at(*one).map(Some),
+            [address] => self.summary_at(*address).map(Some),
             _ => Ok(None),
         }
     }
 
-    /// The card that speaks for a session: of its own transcript, or of another of its files where it has none.
+    /// Returns the summary that represents a session: that of its own transcript, or of another of its files if it has
+    /// none.
     pub fn session_summary(&self, session: &str) -> Result<Option<FileSummary>> {
         let of_session = Term::from_field_text(self.fields.session, session);
         let main = Term::from_field_text(self.fields.flag, MAIN_FILE);
         let any = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
-        for which in [main, any] {
-            let found = self.guarded(|| self.with_both(&of_session, &which))?;
+        for term in [main, any] {
+            let found = self.guarded(|| self.with_both(&of_session, &term))?;
             if !found.is_empty() {
                 let summaries = found.into_iter().map(|at| self.summary_at(at)).collect::<Result<Vec<_>>>()?;
                 return Ok(summaries.into_iter().min_by_key(FileSummary::rank));
@@ -187,7 +191,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// The sessions the user wants nothing of.
+    /// Returns the sessions that the user removed from the index for good.
     pub fn forgotten_sessions(&self) -> Result<HashSet<String>> {
         let known = self.known()?;
         let mut sessions = HashSet::new();
@@ -197,20 +201,20 @@ impl Reader {
         Ok(sessions)
     }
 
-    /// How many documents a file has, without what it saw of subagents.
+    /// Counts the documents of a file, without copies of subagents' messages.
     pub fn count_of(&self, key: FileKey) -> Result<u64> {
         let of_file = exact(Term::from_field_text(self.fields.source, &key.text()));
-        let own = BooleanQuery::new(vec![(Occur::Must, of_file), (Occur::MustNot, self.seen())]);
+        let own = BooleanQuery::new(vec![(Occur::Must, of_file), (Occur::MustNot, self.seen_query())]);
         self.guarded(|| Ok(self.searcher.search(&own, &Count)? as u64))
     }
 
-    /// Whether there may be something that parents saw of a subagent.
+    /// Reports whether parents' transcripts may contain messages of a subagent.
     pub fn has_seen(&self, agent: &str) -> Result<bool> {
         let term = Term::from_field_text(self.fields.via, agent);
         self.guarded(|| Ok(self.searcher.doc_freq(&term)? > 0))
     }
 
-    /// The files of a session that have seen something of a subagent.
+    /// Returns the files of a session that contain messages of a subagent.
     pub fn files_that_saw(&self, session: &str, agent: &str) -> Result<Vec<Checkpoint>> {
         let of_session = Term::from_field_text(self.fields.session, session);
         let saw = Term::from_field_text(self.fields.flag, &schema::saw(agent));
@@ -218,16 +222,16 @@ impl Reader {
         found.into_iter().map(|at| self.checkpoint_at(at)).collect()
     }
 
-    /// How many documents are what parents saw of subagents.
+    /// Counts the documents that are copies of subagents' messages in the transcripts of parents.
     pub fn count_seen(&self) -> Result<u64> {
-        self.guarded(|| Ok(self.searcher.search(&*self.seen(), &Count)? as u64))
+        self.guarded(|| Ok(self.searcher.search(&*self.seen_query(), &Count)? as u64))
     }
 
-    fn seen(&self) -> Box<dyn TantivyQuery> {
+    fn seen_query(&self) -> Box<dyn TantivyQuery> {
         exact(Term::from_field_text(self.fields.flag, SEEN))
     }
 
-    /// How many documents of a file belong to a session.
+    /// Counts the documents of a file that belong to a session.
     pub fn count_in_session(&self, key: FileKey, session: &str) -> Result<u64> {
         let of_file = exact(Term::from_field_text(self.fields.source, &key.text()));
         let of_session = exact(Term::from_field_text(self.fields.session, session));
@@ -235,7 +239,7 @@ impl Reader {
         self.guarded(|| Ok(self.searcher.search(&both, &Count)? as u64))
     }
 
-    /// All documents of a file, in order.
+    /// Returns all documents of a file, in order.
     pub fn documents_of(&self, key: FileKey) -> Result<Vec<Document>> {
         let source = self.schema.get_field("source").unwrap_or(self.fields.source);
         let mut documents = self.documents(&self.with_term(&Term::from_field_text(source, &key.text()))?)?;
@@ -243,7 +247,7 @@ impl Reader {
         Ok(documents)
     }
 
-    /// All documents of a kind.
+    /// Returns all documents of a kind.
     pub fn documents_of_kind(&self, kind: Kind) -> Result<Vec<(FileKey, Document)>> {
         let mut found = Vec::new();
         for address in self.with_term(&Term::from_field_text(self.fields.kind, kind.name()))? {
@@ -253,8 +257,8 @@ impl Reader {
         Ok(found)
     }
 
-    /// The copies of a line in other files, if it has any. Pieces of the line in its own file are told by the columns,
-    /// so nothing is read if it stands in one place only.
+    /// Returns the copies of a line in other files than `at`. Columns identify the parts of the line in its own file,
+    /// so nothing is read from the store if the line occurs in one place only.
     pub fn copies(&self, uuid: &str, at: FileKey) -> Result<Vec<Document>> {
         let mut found = self.with_term(&Term::from_field_bytes(self.fields.uuid, &uuid_bytes(uuid)))?;
         if found.len() < 2 {
@@ -276,19 +280,19 @@ impl Reader {
         Ok((self.source_of(address)?, self.document(address)?))
     }
 
-    /// A line by its id, if possible as a session has it.
+    /// Finds a line by its id, preferably in the given session.
     pub fn by_uuid(&self, uuid: &str, session: &str) -> Result<Option<Document>> {
         let found = self.with_term(&Term::from_field_bytes(self.fields.uuid, &uuid_bytes(uuid)))?;
         let mut documents = self.documents(&found)?;
         documents.retain(|document| document.uuid.as_deref() == Some(uuid));
-        // The earliest of those that others have: which one comes first must not depend on when each was read.
+        // Of copies in other sessions, the earliest: the result must not depend on when each file was read.
         let order = |document: &Document| {
             (document.session != session, document.timestamp, document.session.clone(), document.part)
         };
         Ok(documents.into_iter().min_by_key(order))
     }
 
-    /// Where the documents of a file are, in the order of its lines.
+    /// Returns the addresses of the documents of a file, in the order of its lines.
     pub(in crate::index) fn in_order(&self, key: FileKey) -> Result<Vec<DocAddress>> {
         self.guarded(|| {
             let mut placed = Vec::new();
@@ -298,14 +302,14 @@ impl Reader {
                 let docs = holding(reader, &term)?.into_iter();
                 placed.extend(docs.map(|doc| (lines.first(doc), times.first(doc), DocAddress::new(ord as u32, doc))));
             }
-            // Pieces of one record were added one after the other.
+            // Parts of one record were added in order, so their addresses sort them.
             placed.sort_unstable();
             Ok(placed.into_iter().map(|(_, _, address)| address).collect())
         })
     }
 
-    /// Names that other files give to a session, told by a message that both have; the latest comes last, wherever they
-    /// are in the index.
+    /// Returns titles that other files give to a session by naming a message that the session has too. The latest comes
+    /// last, regardless of the position in the index.
     pub fn titles_by_leaf(&self, session: &str) -> Result<Vec<String>> {
         let leaves = match self.leaves.get() {
             Some(leaves) => leaves,
@@ -322,8 +326,8 @@ impl Reader {
             let term = Term::from_field_text(self.fields.session, session);
             for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
                 let groups = &self.columns(ord as u32)?.group;
-                let named = |doc| groups.first(doc).and_then(|group| leaves.get(&group));
-                found.extend(holding(reader, &term)?.into_iter().filter_map(named).flatten());
+                let titles_of = |doc| groups.first(doc).and_then(|group| leaves.get(&group));
+                found.extend(holding(reader, &term)?.into_iter().filter_map(titles_of).flatten());
             }
             Ok(found)
         })?;
@@ -334,8 +338,8 @@ impl Reader {
         Ok(titles.into_iter().map(|document| document.text).collect())
     }
 
-    /// The session to which a title belongs that is given by way of a message: some if it is such a title, and in it some
-    /// if that message is known.
+    /// Returns the session of a title that identifies its session by a message. The outer `None` means that the title
+    /// does not name a message, the inner one that the message is unknown.
     pub(in crate::index) fn named_session(&self, address: DocAddress) -> tantivy::Result<Option<Option<String>>> {
         let column = self.searcher.segment_reader(address.segment_ord).fast_fields().u64("leaf")?;
         if column.first(address.doc_id).is_none() {
@@ -346,7 +350,7 @@ impl Reader {
         Ok(Some(line.map(|line| line.session)))
     }
 
-    /// Every title that is given by way of a message, by that message.
+    /// Finds all titles that identify their session by a message, keyed by that message.
     fn find_leaves(&self) -> Result<HashMap64<Vec<DocAddress>>> {
         let titles = self.with_term(&Term::from_field_text(self.fields.kind, Kind::Title.name()))?;
         self.guarded(|| {
@@ -361,40 +365,41 @@ impl Reader {
         })
     }
 
-    /// Reports whether a writer would remove anything from the folder. Costs one listing.
+    /// Reports whether a writer would remove anything from the folder. Costs one directory listing.
     pub fn has_leftovers(&self) -> bool {
         let segments = self.searcher.segment_readers().iter();
         let named = segments.map(|segment| (segment.segment_id().uuid_string(), segment.delete_opstamp())).collect();
         cleanup::has_leftovers(&self.path, &named)
     }
 
-    /// Returns the files in the folder that neither we nor tantivy have made.
+    /// Returns the files in the folder that neither unspool nor tantivy created.
     pub fn strangers(&self) -> Vec<PathBuf> {
         cleanup::strangers(&self.path)
     }
 
-    /// Whether it has to be checked before anything is added: the run that wrote it last did not come to its end, or
-    /// somebody has met damage in it.
+    /// Reports whether the index must be checked before anything is added: the last run that wrote it did not finish,
+    /// or the damage flag is set.
     pub fn is_suspect(&self) -> bool {
-        damage_flag::is_there(&self.path) || self.ended_badly()
+        damage_flag::is_there(&self.path) || self.last_run_failed()
     }
 
-    /// Whether there is nothing in it, not even of a file that was read.
+    /// Reports whether the index is empty: it has no documents and no checkpoints.
     pub fn is_blank(&self) -> bool {
         self.searcher.num_docs() == 0
     }
 
-    fn ended_badly(&self) -> bool {
+    /// Reports whether the run that made the last commit did not finish.
+    fn last_run_failed(&self) -> bool {
         let payload = self.index.load_metas().ok().and_then(|metas| metas.payload);
         payload.and_then(|payload| serde_json::from_str::<Header>(&payload).ok()).is_some_and(|header| !header.clean)
     }
 
-    /// Where the index is.
+    /// The path of the index folder.
     pub fn directory(&self) -> &Path {
         &self.path
     }
 
-    /// How large the index is.
+    /// Returns the size of the index.
     pub fn size(&self) -> Result<Size> {
         let checkpoints = self.with_term(&Term::from_field_text(self.fields.kind, CHECKPOINT_KIND))?.len() as u64;
         let entries = fs_err::read_dir(&self.path).into_iter().flatten().flatten();
@@ -412,7 +417,7 @@ impl Reader {
         checked.map_err(|error| damage_flag::met(&self.path, error))
     }
 
-    /// Reads every stored document; says how many there are.
+    /// Reads every stored entry. Returns their number.
     pub fn read_all(&self) -> Result<u64> {
         let mut count = 0;
         for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
@@ -424,7 +429,7 @@ impl Reader {
         Ok(count)
     }
 
-    /// Whether a session is there in more than the prompt history.
+    /// Reports whether a session has a transcript, and is not only in the prompt history.
     pub(in crate::index) fn has_transcript(&self, session: u64) -> bool {
         self.transcripts.get_or_init(|| self.sessions_with_transcripts().unwrap_or_default()).contains(&session)
     }
@@ -437,12 +442,13 @@ impl Reader {
                 let keys = reader.fast_fields().u64("session_key")?;
                 sessions.extend(holding(reader, &checkpoints)?.into_iter().filter_map(|doc| keys.first(doc)));
             }
-            // The history itself is a file of no session.
+            // The prompt history has a checkpoint, but belongs to no session.
             sessions.remove(&schema::session_key(""));
             Ok(sessions)
         })
     }
 
+    /// Returns the entries that contain a term.
     pub(in crate::index) fn with_term(&self, term: &Term) -> Result<Vec<DocAddress>> {
         self.guarded(|| {
             let mut found = Vec::new();
@@ -453,18 +459,20 @@ impl Reader {
         })
     }
 
-    /// The documents that hold two terms.
-    fn with_both(&self, one: &Term, other: &Term) -> tantivy::Result<Vec<DocAddress>> {
+    /// Returns the entries that contain both terms.
+    fn with_both(&self, first: &Term, second: &Term) -> tantivy::Result<Vec<DocAddress>> {
         let mut found = Vec::new();
         for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
-            let (Some(mut one), Some(mut other)) = (postings(reader, one)?, postings(reader, other)?) else { continue };
-            let mut doc = one.doc();
+            let (Some(mut first), Some(mut second)) = (postings(reader, first)?, postings(reader, second)?) else {
+                continue;
+            };
+            let mut doc = first.doc();
             while doc != TERMINATED {
-                let there = if other.doc() < doc { other.seek(doc) } else { other.doc() };
-                if there == doc && !reader.is_deleted(doc) {
+                let candidate = if second.doc() < doc { second.seek(doc) } else { second.doc() };
+                if candidate == doc && !reader.is_deleted(doc) {
                     found.push(DocAddress::new(ord as u32, doc));
                 }
-                doc = if there > doc { one.seek(there) } else { one.advance() };
+                doc = if candidate > doc { first.seek(candidate) } else { first.advance() };
             }
         }
         Ok(found)
@@ -475,8 +483,8 @@ impl Reader {
     }
 }
 
-/// The documents of a segment that hold a term, in order. For the few that an id has, and for those that are counted by
-/// files, this takes a fraction of what a query takes.
+/// Returns the entries of a segment that contain a term, in order. Much faster than a query if there are few of them,
+/// as for an id, or if they are only counted by file.
 pub(in crate::index) fn holding(reader: &SegmentReader, term: &Term) -> tantivy::Result<Vec<DocId>> {
     let mut found = Vec::new();
     let Some(mut docs) = postings(reader, term)? else { return Ok(found) };

@@ -1,4 +1,5 @@
-//! Finding one's way without reading: the documents of a file in order, and what an id or its beginning may mean.
+//! Reads the structure of files from columns alone: the documents of a file in order, and the sessions, subagents and
+//! messages whose id begins with a prefix.
 
 use std::collections::HashSet;
 
@@ -18,41 +19,41 @@ use crate::index::store::ids::uuid_bytes;
 use crate::query::Filter;
 use crate::transcript::discover::SourceKind;
 
-/// A document of a file, as far as can be told without reading it.
+/// A document of a file, as far as columns describe it.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     pub(in crate::index) address: DocAddress,
-    /// The line in its file.
+    /// The line number in the file.
     pub line: u64,
-    /// Who speaks.
+    /// The speaker.
     pub role: Role,
-    /// What it is.
+    /// The kind of document.
     pub kind: Kind,
-    /// Fingerprint of words that may stand more than once in a session; 0 for none.
+    /// Hash of a text that may occur more than once in a session; 0 if there is none.
     pub text_hash: u64,
-    /// When, in milliseconds since 1970.
+    /// Time in milliseconds since 1970.
     pub time: Option<i64>,
 }
 
 impl Reader {
-    /// The documents of a file, in order.
+    /// Returns the documents of a file, in order.
     pub fn outline(&self, key: FileKey) -> Result<Vec<Step>> {
         let mut steps = self.steps(&Term::from_field_text(self.fields.source, &key.text()))?;
-        // Records that stand on one line may have been read at different times.
+        // Records on the same line may have been read at different times.
         steps.sort_unstable_by_key(|step| (step.line, step.time, step.address));
         Ok(steps)
     }
 
-    /// What a subagent says in a file that is not its own, in order.
+    /// Returns the messages of a subagent in a file that is not its own transcript, in order.
     pub fn outline_of_agent(&self, key: FileKey, agent: &str) -> Result<Vec<Step>> {
-        let said = self.with_term(&Term::from_field_text(self.fields.agent, agent))?;
-        let said: HashSet<DocAddress> = said.into_iter().collect();
-        let mut steps = if said.is_empty() { Vec::new() } else { self.outline(key)? };
-        steps.retain(|step| said.contains(&step.address));
+        let messages = self.with_term(&Term::from_field_text(self.fields.agent, agent))?;
+        let messages: HashSet<DocAddress> = messages.into_iter().collect();
+        let mut steps = if messages.is_empty() { Vec::new() } else { self.outline(key)? };
+        steps.retain(|step| messages.contains(&step.address));
         Ok(steps)
     }
 
-    /// What the prompt history holds of a session, in order of time.
+    /// Returns the entries of a session in the prompt history, by time.
     pub fn history_of(&self, session: &str) -> Result<Vec<Step>> {
         let mut steps = self.steps(&Term::from_field_text(self.fields.session, session))?;
         steps.retain(|step| step.kind == Kind::History);
@@ -60,7 +61,7 @@ impl Reader {
         Ok(steps)
     }
 
-    /// What the prompt history holds of sessions that have no transcript.
+    /// Returns the entries in the prompt history of all sessions without a transcript.
     pub fn lone_history(&self) -> Result<Vec<Document>> {
         let prompts = Term::from_field_text(self.fields.kind, Kind::History.name());
         let lone = self.guarded(|| {
@@ -83,12 +84,12 @@ impl Reader {
             for (segment, reader) in (0..).zip(self.searcher.segment_readers()) {
                 let columns = reader.fast_fields();
                 let (lines, classes): (Column<u64>, Column<u64>) = (columns.u64("line")?, columns.u64("class")?);
-                let (twins, times) = (columns.u64("twin")?, columns.i64("time")?);
+                let (text_hashes, times) = (columns.u64("twin")?, columns.i64("time")?);
                 for doc in holding(reader, term)? {
                     let Some(class) = classes.first(doc) else { continue };
                     let (role, kind, _) = from_class(class);
                     let address = DocAddress::new(segment, doc);
-                    let (line, text_hash) = (lines.first(doc).unwrap_or(0), twins.first(doc).unwrap_or(0));
+                    let (line, text_hash) = (lines.first(doc).unwrap_or(0), text_hashes.first(doc).unwrap_or(0));
                     steps.push(Step { address, line, role, kind, text_hash, time: times.first(doc) });
                 }
             }
@@ -101,7 +102,7 @@ impl Reader {
         self.document(step.address)
     }
 
-    /// The checkpoints of all files of a session: its own transcript, its subagents, its spilled outputs.
+    /// Returns the checkpoints of all files of a session: its own transcript, its subagents, its spilled outputs.
     pub fn files_of_session(&self, session: &str) -> Result<Vec<Checkpoint>> {
         let name = |field, text: &str| exact(Term::from_field_text(field, text));
         let both = BooleanQuery::new(vec![
@@ -114,7 +115,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// The numbers of the sessions in which something fits a filter.
+    /// Returns the keys of the sessions with a document that passes a filter.
     pub fn sessions_with(&self, filter: &Filter) -> Result<HashSet<u64>> {
         self.guarded(|| {
             let mut clauses = self.clauses(filter)?;
@@ -133,21 +134,23 @@ impl Reader {
         })
     }
 
-    /// Sessions whose id begins like this.
+    /// Returns the sessions whose id begins with a prefix.
     pub fn sessions_like(&self, beginning: &str) -> Result<Vec<String>> {
-        let mut found = self.terms_from(self.fields.session, beginning.as_bytes(), &after(beginning.as_bytes()))?;
-        // A term stays in its file for a while after its last document has gone.
+        let mut found =
+            self.terms_between(self.fields.session, beginning.as_bytes(), &prefix_end(beginning.as_bytes()))?;
+        // A term stays in its file for a while prefix_end its last document was deleted.
         found.retain(|session| {
             self.with_term(&Term::from_field_text(self.fields.session, session)).is_ok_and(|all| !all.is_empty())
         });
         Ok(found)
     }
 
-    /// Subagents whose id begins like this, each with its session. Of several sessions it is that of the subagent's own
-    /// transcript, of one that is there, of the first by its path.
+    /// Returns the subagents whose id begins with a prefix, each with its session. If several sessions have that
+    /// subagent, the one with the subagent's own transcript is preferred, then one whose file still exists, then the
+    /// first by path.
     pub fn agents_like(&self, beginning: &str) -> Result<Vec<(String, String)>> {
         let mut found = Vec::new();
-        for agent in self.terms_from(self.fields.agent, beginning.as_bytes(), &after(beginning.as_bytes()))? {
+        for agent in self.terms_between(self.fields.agent, beginning.as_bytes(), &prefix_end(beginning.as_bytes()))? {
             let mut files = HashSet::new();
             for address in self.with_term(&Term::from_field_text(self.fields.agent, &agent))? {
                 files.insert(self.source_of(address)?);
@@ -161,17 +164,19 @@ impl Reader {
         Ok(found)
     }
 
-    /// Messages whose id begins like this, at most a handful, each with the file it was read from.
+    /// Returns a limited number of messages whose id begins with a prefix, each with the file it was read from.
     pub fn messages_like(&self, beginning: &str) -> Result<Vec<(FileKey, Document)>> {
-        const MOST: usize = 50;
+        const MAX_RESULTS: usize = 50;
         let Some((from, to)) = uuid_range(beginning) else { return Ok(Vec::new()) };
         let mut found: Vec<(FileKey, Document)> = Vec::new();
-        let keys = self.keys_from(self.fields.uuid, &from, &to)?;
-        for key in keys.into_iter().take(MOST) {
-            for address in self.with_term(&Term::from_field_bytes(self.fields.uuid, &key))?.into_iter().take(MOST) {
+        let keys = self.keys_between(self.fields.uuid, &from, &to)?;
+        for key in keys.into_iter().take(MAX_RESULTS) {
+            for address in
+                self.with_term(&Term::from_field_bytes(self.fields.uuid, &key))?.into_iter().take(MAX_RESULTS)
+            {
                 let document = self.document(address)?;
-                let is_it = document.uuid.as_deref().is_some_and(|uuid| uuid.starts_with(beginning));
-                if is_it && document.part == 0 {
+                let matches = document.uuid.as_deref().is_some_and(|uuid| uuid.starts_with(beginning));
+                if matches && document.part == 0 {
                     found.push((self.source_of(address)?, document));
                 }
             }
@@ -179,18 +184,18 @@ impl Reader {
         Ok(found)
     }
 
-    /// The number by which hits of a session are known.
+    /// Returns the number that identifies a session in hits.
     pub fn session_number(&self, session: &str) -> u64 {
         session_key(session)
     }
 
-    fn terms_from(&self, field: Field, from: &[u8], to: &[u8]) -> Result<Vec<String>> {
-        let keys = self.keys_from(field, from, to)?;
+    fn terms_between(&self, field: Field, from: &[u8], to: &[u8]) -> Result<Vec<String>> {
+        let keys = self.keys_between(field, from, to)?;
         Ok(keys.into_iter().filter_map(|key| String::from_utf8(key).ok()).collect())
     }
 
-    /// The terms of a field from one to before another, in order.
-    fn keys_from(&self, field: Field, from: &[u8], to: &[u8]) -> Result<Vec<Vec<u8>>> {
+    /// Returns the terms of a field from `from` up to, but not including, `to`, in order.
+    fn keys_between(&self, field: Field, from: &[u8], to: &[u8]) -> Result<Vec<Vec<u8>>> {
         self.guarded(|| {
             let mut keys = Vec::new();
             for reader in self.searcher.segment_readers() {
@@ -207,8 +212,8 @@ impl Reader {
     }
 }
 
-/// The first string that no longer begins like this one.
-fn after(beginning: &[u8]) -> Vec<u8> {
+/// Returns the first byte string prefix_end all those that begin with `beginning`.
+fn prefix_end(beginning: &[u8]) -> Vec<u8> {
     let mut end = beginning.to_vec();
     while end.pop_if(|last| *last == u8::MAX).is_some() {}
     if let Some(last) = end.last_mut() {
@@ -217,12 +222,12 @@ fn after(beginning: &[u8]) -> Vec<u8> {
     end
 }
 
-/// The range of a line's id whose beginning is known.
+/// Returns the range of terms for line ids that begin with `beginning`.
 fn uuid_range(beginning: &str) -> Option<(Vec<u8>, Vec<u8>)> {
     let digits: String = beginning.chars().filter(|c| *c != '-').collect();
     if digits.len() > 32 || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
         let whole = uuid_bytes(beginning);
-        let end = after(&whole);
+        let end = prefix_end(&whole);
         return Some((whole, end));
     }
     let fill = |with: char| uuid_bytes(&format!("{digits}{}", with.to_string().repeat(32 - digits.len())));

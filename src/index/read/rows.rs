@@ -1,4 +1,4 @@
-//! The columns of the index, row by row: all that counting needs of every document, without reading one.
+//! Reads the columns of all documents as rows: everything that statistics need, without reading any text.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,57 +15,57 @@ use crate::index::schema::{CONTINUED, FAILED, TOKENS, WORDLESS, from_class, sess
 use crate::query::{Filter, Test};
 use crate::transcript::discover::SourceKind;
 
-/// What a document counts for.
+/// The columns of one document.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The file it was read from.
     pub file: FileKey,
-    /// The number of its session.
+    /// The key of its session.
     pub session: u64,
     /// The folder its session was started in; see [`Names`].
     pub project: Option<u32>,
-    /// When, in milliseconds since 1970.
+    /// Time in milliseconds since 1970.
     pub time: Option<i64>,
-    /// Who speaks.
+    /// The speaker.
     pub role: Role,
-    /// What it is.
+    /// The kind of document.
     pub kind: Kind,
-    /// Whether another document with the same `text_hash` is the better copy.
+    /// Set if another document with the same `text_hash` is the better copy.
     pub is_duplicate: bool,
-    /// Whether it reports a failure.
+    /// Set if it reports a failure.
     pub error: bool,
-    /// Whether it goes on with the text of the document before.
+    /// Set if it continues the text of the document before it.
     pub continued: bool,
-    /// What it shares with other copies of the same line.
+    /// The same in all copies of a line.
     pub group: u64,
-    /// What it shares with other documents of the same words in its session.
+    /// The same in all documents of the session with the same text.
     pub text_hash: u64,
     /// The tool; see [`Names`].
     pub tool: Option<u32>,
     /// The model; see [`Names`].
     pub model: Option<u32>,
-    /// What it shares with other documents that change the same file.
+    /// The same in all documents that change the same file.
     pub edited: Option<u64>,
-    /// What the API message cost that it is part of.
+    /// The tokens of the API message it is part of.
     pub spent: Option<Spent>,
-    /// Where it is, to be read if need be.
+    /// The position of the document, to read it if needed.
     pub at: Option<RowAt>,
 }
 
-/// What an API message cost.
+/// The tokens of an API message.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Spent {
-    /// The number of the message; several lines and files may tell of one message.
+    /// Identifies the API message; several lines and files may report the same message.
     pub message: u64,
-    /// Tokens: input, cache write, cache read, output, and how many of those written are kept for an hour.
+    /// Tokens: input, cache write, cache read, output, and how many of those written are cached for an hour.
     pub tokens: [u64; TOKENS.len()],
 }
 
-/// Where a document is in one opened index.
+/// The position of a document in an open index.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct RowAt(DocAddress);
 
-/// The names of projects, tools and models: each is there once, and rows have its number.
+/// Names of projects, tools and models. Each name is stored once, and rows refer to it by number.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     names: Vec<String>,
@@ -73,11 +73,12 @@ pub struct Names {
 }
 
 impl Names {
-    /// The name with a number.
+    /// Returns the name with a number.
     pub fn get(&self, number: u32) -> &str {
         self.names.get(number as usize).map_or("", String::as_str)
     }
 
+    /// Returns the number of a name, adding the name if it is new.
     fn number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
@@ -90,10 +91,10 @@ impl Names {
 }
 
 impl Reader {
-    /// Walks over all documents that a filter lets through, in no particular order.
+    /// Calls `each` for every document that passes the filter, in no particular order.
     pub fn each_row(&self, filter: &Filter, names: &mut Names, each: &mut dyn FnMut(&Row)) -> Result<()> {
         let without = filter.without_session.as_deref().map(session_key);
-        let mut seen = Seen::default();
+        let mut passed = Passed::default();
         self.guarded(|| {
             let mut clauses = self.clauses(filter)?;
             clauses.push((Occur::Must, Box::new(AllQuery)));
@@ -108,7 +109,7 @@ impl Reader {
                         continue;
                     }
                     if let Some(row) = segment.row(doc, names)?.filter(|row| without != Some(row.session)) {
-                        seen.note(&row);
+                        passed.record(&row);
                         each(&row);
                     }
                 }
@@ -116,36 +117,38 @@ impl Reader {
             Ok(())
         })?;
         for file in self.wordless()? {
-            wordless_rows(&file, names).iter().filter(|row| seen.fits(filter, row)).for_each(&mut *each);
+            wordless_rows(&file, names).iter().filter(|row| passed.fits(filter, row)).for_each(&mut *each);
         }
         Ok(())
     }
 
-    /// The document of a row.
+    /// Reads the document of a row.
     pub fn document_at(&self, at: RowAt) -> Result<Document> {
         self.document(at.0)
     }
 
-    /// The files with messages that no document tells of.
+    /// Returns the files with API messages that produced no document.
     fn wordless(&self) -> Result<Vec<Checkpoint>> {
         let flagged = self.with_term(&Term::from_field_text(self.fields.flag, WORDLESS))?;
         flagged.into_iter().map(|address| self.checkpoint_at(address)).collect()
     }
 }
 
-/// What a filter has let through. A message without a document fits where others of its file do.
+/// The files and models of the rows that passed the filter. A message without a document passes if others of its file
+/// do.
 #[derive(Debug, Default)]
-struct Seen {
+struct Passed {
     files: HashSet<FileKey>,
     models: HashSet<u32>,
 }
 
-impl Seen {
-    fn note(&mut self, row: &Row) {
+impl Passed {
+    fn record(&mut self, row: &Row) {
         self.files.insert(row.file);
         self.models.extend(row.model);
     }
 
+    /// Reports whether a message without a document passes the filter.
     fn fits(&self, filter: &Filter, row: &Row) -> bool {
         let asks_model = filter.conditions.iter().any(|condition| matches!(condition.test, Test::Model(_)));
         let is_model = row.model.is_some_and(|model| self.models.contains(&model));
@@ -154,17 +157,18 @@ impl Seen {
     }
 }
 
+/// Returns a row for each API message of a file that produced no document.
 fn wordless_rows(file: &Checkpoint, names: &mut Names) -> Vec<Row> {
     let project = file.state.project.as_deref().map(|project| names.number(project));
     let role = if file.source_kind() == SourceKind::Agent { Role::Subagent } else { Role::Assistant };
-    let row = |one: &crate::document::Wordless| {
-        let [input, write, read, output] = one.usage;
-        let tokens = [input, write, read, output, one.cache_hour];
+    let row = |message: &crate::document::Wordless| {
+        let [input, write, read, output] = message.usage;
+        let tokens = [input, write, read, output, message.cache_hour];
         Row {
             file: file.key(),
             session: session_key(file.session_id()),
             project,
-            time: one.timestamp,
+            time: message.timestamp,
             role,
             kind: Kind::Thinking,
             is_duplicate: false,
@@ -173,9 +177,9 @@ fn wordless_rows(file: &Checkpoint, names: &mut Names) -> Vec<Row> {
             group: 0,
             text_hash: 0,
             tool: None,
-            model: one.model.as_deref().map(|model| names.number(model)),
+            model: message.model.as_deref().map(|model| names.number(model)),
             edited: None,
-            spent: Some(Spent { message: one.message.number(), tokens }),
+            spent: Some(Spent { message: message.message.number(), tokens }),
             at: None,
         }
     };
@@ -219,7 +223,7 @@ impl Segment {
         })
     }
 
-    /// The row of a document; none for a checkpoint.
+    /// Returns the row of an entry, or `None` if it has no class.
     fn row(&mut self, doc: DocId, names: &mut Names) -> tantivy::Result<Option<Row>> {
         let Some(class) = self.class.first(doc) else { return Ok(None) };
         let (role, kind, is_duplicate) = from_class(class);
@@ -252,7 +256,7 @@ impl Segment {
     }
 }
 
-/// A column of texts, each of which is read once.
+/// A column of texts. Each distinct text is read and converted once.
 struct Texts<T> {
     column: Option<StrColumn>,
     read: Vec<Option<T>>,

@@ -1,4 +1,4 @@
-//! What is stored of each document, and by which ids it is found.
+//! Stored documents: their bytes, and the ids that find them.
 
 pub(in crate::index) mod ids;
 pub(in crate::index) mod sealed;

@@ -1,11 +1,11 @@
-//! The bytes that tantivy's document store keeps of each entry.
+//! The stored bytes of each entry in tantivy's document store.
 //!
-//! Everything that is known of an entry is in these bytes, as text that can be read without unspool: a line with its type
-//! and the key of its file, a line of JSON, and the text. So a document can be taken over into an index of another format,
+//! The bytes contain everything known about an entry, as text that can be read without unspool: a line with its type
+//! and the key of its file, a line of JSON, and the text. So a document can be copied into an index of another format,
 //! or salvaged when every other file of a segment is lost.
 //!
-//! The store has no checksum of its own for a document, and tantivy allocates whatever a damaged length asks for. So the
-//! value ends with its length and a checksum, and both are compared before anything else is read.
+//! The store has no checksum per document, and tantivy allocates as much as a damaged length asks for. So the value
+//! ends with its length and a checksum, and both are checked before anything else is read.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,10 +20,11 @@ use crate::index::file_key::FileKey;
 
 const DOCUMENT: &str = "document";
 const CHECKPOINT: &str = "checkpoint";
-/// Bytes of the length and of the checksum at the end.
-const NUMBER: usize = size_of::<u32>();
+/// Size of the length, and of the checksum, at the end.
+const U32_BYTES: usize = size_of::<u32>();
 
-/// Returns the bytes to store for a document. `raw` is its text, or the arguments of the call that its text follows from.
+/// Returns the bytes to store for a document. `raw` is its text, or the arguments of the tool call that its text is
+/// derived from.
 pub(in crate::index) fn seal_document(key: FileKey, document: &Document, raw: &str) -> Vec<u8> {
     seal(DOCUMENT, key, document, raw)
 }
@@ -34,7 +35,7 @@ pub(in crate::index) fn seal_checkpoint(checkpoint: &Checkpoint) -> Vec<u8> {
 }
 
 fn seal(kind: &str, key: FileKey, meta: &impl Serialize, text: &str) -> Vec<u8> {
-    // Metadata of a document is 300 to 500 bytes long.
+    // The metadata of a document is 300 to 500 bytes long.
     let mut bytes = Vec::with_capacity(text.len() + 512);
     bytes.extend_from_slice(kind.as_bytes());
     bytes.push(b' ');
@@ -54,18 +55,18 @@ fn checksum(bytes: &[u8]) -> u32 {
     xxh3_64(bytes) as u32
 }
 
-/// An entry as it comes back from the store, checked.
+/// A stored entry whose checksum was verified.
 #[derive(Debug)]
 pub(in crate::index) struct Sealed {
     bytes: OwnedBytes,
 }
 
 impl Sealed {
-    /// Checks the raw bytes of a document in the store, at the end of which tantivy keeps the only stored value. None if
-    /// they are damaged.
+    /// Verifies the raw bytes of a document in the store. The only stored value is at their end. Returns `None` if they
+    /// are damaged.
     pub(in crate::index) fn open(raw: &OwnedBytes) -> Option<Self> {
-        let (rest, sum) = raw.split_last_chunk::<NUMBER>()?;
-        let (rest, length) = rest.split_last_chunk::<NUMBER>()?;
+        let (rest, sum) = raw.split_last_chunk::<U32_BYTES>()?;
+        let (rest, length) = rest.split_last_chunk::<U32_BYTES>()?;
         let start = rest.len().checked_sub(u32::from_le_bytes(*length) as usize)?;
         let is_intact = checksum(&rest[start..]) == u32::from_le_bytes(*sum);
         is_intact.then(|| Self { bytes: raw.slice(start..rest.len()) })
@@ -78,9 +79,11 @@ impl Sealed {
     }
 
     fn read<T: DeserializeOwned>(&self, kind: &str) -> Result<(T, &[u8])> {
-        let of_kind = |(head, _, _): &(&str, &[u8], &[u8])| head.split(' ').next() == Some(kind);
-        let (_, json, text) =
-            self.parts().filter(of_kind).ok_or_else(|| damaged_entry(&format!("a stored {kind} is something else")))?;
+        let has_kind = |(head, _, _): &(&str, &[u8], &[u8])| head.split(' ').next() == Some(kind);
+        let (_, json, text) = self
+            .parts()
+            .filter(has_kind)
+            .ok_or_else(|| damaged_entry(&format!("a stored {kind} is something else")))?;
         Ok((serde_json::from_slice(json).map_err(|error| damaged_entry(&error))?, text))
     }
 
@@ -103,7 +106,7 @@ mod tests {
     use super::*;
     use crate::document::{Kind, MessageKey, Role};
 
-    /// Puts the bytes where tantivy has them: after a header of its own.
+    /// Prepends a header, as tantivy does.
     fn stored(value: &[u8]) -> OwnedBytes {
         OwnedBytes::new([b"header\n", value].concat())
     }
@@ -129,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_comes_back_with_all_that_the_columns_contain() {
+    fn a_document_survives_a_round_trip() {
         let document = full_document();
         let value = seal_document(FileKey::of(Path::new("/x")), &document, &document.text);
         let sealed = Sealed::open(&stored(&value)).expect("intact");
@@ -141,7 +144,7 @@ mod tests {
     fn a_stored_document_can_be_read_without_unspool() {
         let document = Document { session: "s".into(), line: 3, ..Document::default() };
         let value = seal_document(FileKey::of(Path::new("/x")), &document, "Hello\nworld");
-        let text = String::from_utf8_lossy(&value[..value.len() - 2 * NUMBER]);
+        let text = String::from_utf8_lossy(&value[..value.len() - 2 * U32_BYTES]);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines, ["document 96a6a1b94791dd48", r#"{"s":"s","l":3}"#, "Hello", "world"]);
     }

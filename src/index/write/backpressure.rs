@@ -1,53 +1,53 @@
-//! A bound on the text that is on its way into the index.
+//! Limits the amount of text that waits to be indexed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Hands out shares of a fixed number of bytes and waits when none are left.
+/// Hands out permits for a fixed number of bytes, and blocks when none are left.
 #[derive(Clone, Debug)]
 pub(in crate::index) struct Budget(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     left: Mutex<isize>,
-    given_back: Condvar,
-    /// Whether somebody has waited in vain since anything was last given back.
+    returned: Condvar,
+    /// Set when a wait has timed out and no permit was returned since.
     stuck: AtomicBool,
-    whole: isize,
+    total: isize,
 }
 
-/// A share of the budget; dropping it gives it back.
+/// A share of the budget. Dropping it returns it.
 #[derive(Debug)]
 pub(in crate::index) struct Permit {
     budget: Budget,
     bytes: isize,
 }
 
-/// How long anybody waits. When the index is that slow, one text more does no harm; when its threads have died of a
-/// full disk, nobody will ever give anything back, and adding the document is what brings the error to light.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Longest wait for a permit. If the index is that slow, one more text does no harm. If its threads have died of a full
+/// disk, no permit is ever returned, and adding the document is what reports the error.
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
 impl Budget {
-    /// Makes a budget of so many bytes.
+    /// Creates a budget of `bytes`.
     pub(in crate::index) fn new(bytes: usize) -> Self {
-        let whole = isize::try_from(bytes).unwrap_or(isize::MAX);
+        let total = isize::try_from(bytes).unwrap_or(isize::MAX);
         Self(Arc::new(Inner {
-            left: Mutex::new(whole),
-            given_back: Condvar::new(),
+            left: Mutex::new(total),
+            returned: Condvar::new(),
             stuck: AtomicBool::new(false),
-            whole,
+            total,
         }))
     }
 
-    /// Takes a share, waiting a while for it if need be. What is larger than the whole budget takes all of it.
+    /// Takes a permit, waiting up to [`MAX_WAIT`] for it. A request larger than the budget takes all of it.
     pub(in crate::index) fn take(&self, bytes: usize) -> Permit {
-        let bytes = isize::try_from(bytes).unwrap_or(isize::MAX).min(self.0.whole);
+        let bytes = isize::try_from(bytes).unwrap_or(isize::MAX).min(self.0.total);
         let left = self.0.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let patience = if self.0.stuck.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
-        let waited = self.0.given_back.wait_timeout_while(left, patience, |left| *left < bytes);
-        let (mut left, in_vain) = waited.unwrap_or_else(PoisonError::into_inner);
-        self.0.stuck.fetch_or(in_vain.timed_out(), Ordering::Relaxed);
+        let max_wait = if self.0.stuck.load(Ordering::Relaxed) { Duration::ZERO } else { MAX_WAIT };
+        let waited = self.0.returned.wait_timeout_while(left, max_wait, |left| *left < bytes);
+        let (mut left, wait) = waited.unwrap_or_else(PoisonError::into_inner);
+        self.0.stuck.fetch_or(wait.timed_out(), Ordering::Relaxed);
         *left -= bytes;
         Permit { budget: self.clone(), bytes }
     }
@@ -57,6 +57,6 @@ impl Drop for Permit {
     fn drop(&mut self) {
         *self.budget.0.left.lock().unwrap_or_else(PoisonError::into_inner) += self.bytes;
         self.budget.0.stuck.store(false, Ordering::Relaxed);
-        self.budget.0.given_back.notify_all();
+        self.budget.0.returned.notify_all();
     }
 }

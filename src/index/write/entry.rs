@@ -1,4 +1,4 @@
-//! A document on its way into the index, as tantivy wants to see it: fields and values.
+//! Index entries: documents and checkpoints as the fields and values that tantivy indexes.
 
 use std::sync::Arc;
 
@@ -24,15 +24,15 @@ pub(in crate::index) enum Leaf {
     Text(String),
     Name(&'static str),
     Shared(Arc<str>),
-    /// What is left of a text behind its first bytes.
+    /// The rest of a text after its first bytes.
     Tail(Arc<str>, usize),
     Bytes(Vec<u8>),
     Unsigned(u64),
     Signed(i64),
 }
 
-/// A document on its way into the index. It carries the permit of its batch, which returns to the budget when the last
-/// entry of the batch is dropped. tantivy's own queue counts documents, not bytes.
+/// A document or checkpoint to be indexed. It carries the permit of its batch, which returns to the budget when the
+/// last entry of the batch is dropped. tantivy's own queue counts documents, not bytes.
 #[derive(Debug)]
 pub(in crate::index) struct Entry {
     pub(in crate::index) values: Vec<(Field, Leaf)>,
@@ -48,7 +48,7 @@ impl tantivy::schema::document::Document for Entry {
     }
 }
 
-/// Walks over the values of an entry.
+/// Iterates over the values of an entry.
 #[derive(Clone)]
 pub(in crate::index) struct EntryValues<'a>(std::slice::Iter<'a, (Field, Leaf)>);
 
@@ -60,7 +60,7 @@ impl<'a> Iterator for EntryValues<'a> {
     }
 }
 
-/// A value of an entry, as tantivy wants to see it.
+/// A value of an entry, in the form that tantivy reads.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::index) struct EntryValue<'a>(&'a Leaf);
 
@@ -82,14 +82,14 @@ impl<'a> Value<'a> for EntryValue<'a> {
 }
 
 impl Fields {
-    /// Makes the entry of the session's name as a file has it; it can be replaced when the name changes.
+    /// Creates the entry of the session title in a file. It can be replaced when the title changes.
     pub(super) fn title_entry(&self, key: FileKey, document: Document, permit: Arc<Permit>) -> Entry {
         let mut entry = self.entry(key, document, permit);
         entry.values.push((self.checkpoint, Leaf::Text(title_term(key))));
         entry
     }
 
-    /// Makes the entry of a document.
+    /// Creates the entry of a document.
     pub(super) fn entry(&self, key: FileKey, document: Document, permit: Arc<Permit>) -> Entry {
         let mut values = Vec::with_capacity(40);
         let mut put = |field, leaf| values.push((field, leaf));
@@ -102,7 +102,7 @@ impl Fields {
         put(self.kind, Leaf::Name(document.kind.name()));
         if let Some(uuid) = &document.uuid {
             put(self.uuid, Leaf::Bytes(uuid_bytes(uuid)));
-            // A copy made by the SDK is found by the id of its original too.
+            // A copy made by the SDK is also found by the id of its original.
             if let Some(original) = &document.copied_from {
                 put(self.uuid, Leaf::Bytes(uuid_bytes(original)));
             }
@@ -137,7 +137,7 @@ impl Fields {
         if document.agent.is_some() || document.role == Role::Subagent {
             put(self.flag, Leaf::Name(AGENT));
         }
-        let named = [
+        let names = [
             (self.agent, &document.agent),
             (self.via, &document.via),
             (self.tool, &document.tool),
@@ -146,7 +146,7 @@ impl Fields {
             (self.project, &document.project),
             (self.cwd, &document.cwd),
         ];
-        for (field, value) in named {
+        for (field, value) in names {
             if let Some(value) = value {
                 put(field, Leaf::Text(capped(value)));
             }
@@ -165,7 +165,7 @@ impl Fields {
         Entry { values, _permit: permit }
     }
 
-    /// Makes the entry of a checkpoint.
+    /// Creates the entry of a checkpoint.
     pub(super) fn checkpoint_entry(&self, checkpoint: &Checkpoint, permit: Arc<Permit>) -> Entry {
         let key = checkpoint.key();
         let mut values = vec![
@@ -174,7 +174,7 @@ impl Fields {
             (self.session, Leaf::Text(checkpoint.session_id().to_string())),
             (self.session_key, Leaf::Unsigned(session_key(checkpoint.session_id()))),
             (self.group, Leaf::Unsigned(key.number())),
-            // No hit ever is a checkpoint; but a column that every document has is read faster.
+            // A checkpoint is never a hit. But a column with a value for every entry is read faster.
             (self.class, Leaf::Unsigned(class_of(&Document { kind: Kind::Unknown, ..Document::default() }))),
             (self.stat, Leaf::Unsigned(checkpoint.stat_key())),
             (self.summary, Leaf::Text(serde_json::to_string(&checkpoint.summary()).unwrap_or_default())),
@@ -191,13 +191,13 @@ impl Fields {
     }
 }
 
-/// Returns the id of a document's line. A copy made by the SDK has a new id and names the old one.
+/// Returns the id of a document's line. A copy made by the SDK has a new id, and names the old one.
 fn original_id(document: &Document) -> Option<&str> {
     let uuid = document.uuid.as_deref()?;
     Some(document.copied_from.as_deref().unwrap_or(uuid))
 }
 
-/// What documents must share to be one hit.
+/// Returns the value that all documents of one hit share.
 fn group_of(key: FileKey, document: &Document) -> u64 {
     match (original_id(document), document.kind) {
         (Some(uuid), _) => uuid_group(uuid),
@@ -209,7 +209,7 @@ fn group_of(key: FileKey, document: &Document) -> u64 {
     }
 }
 
-/// A path folded in case, and where the tails of it begin under which it is found: at each component.
+/// Returns a path in lower case, and the offsets of the suffixes that find it: one at each component.
 fn suffixes(path: &str) -> (Arc<str>, Vec<usize>) {
     let path: Arc<str> = capped(&path.to_lowercase()).into();
     let root = path.len() - path.trim_start_matches('/').len();
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_found_by_every_tail() {
+    fn paths_are_found_by_every_suffix() {
         let tails = |path: &str| {
             let (path, starts) = suffixes(path);
             starts.into_iter().map(|start| path[start..].to_string()).collect::<Vec<_>>()

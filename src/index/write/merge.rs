@@ -1,4 +1,4 @@
-//! Chooses the segments to merge: few enough segments for fast searches, never so much at once that memory grows.
+//! Chooses the segments to merge: few enough remain for fast searches, and no merge is so large that memory grows.
 
 use std::path::{Path, PathBuf};
 
@@ -6,22 +6,22 @@ use tantivy::SegmentMeta;
 use tantivy::index::{SegmentComponent, SegmentId};
 use tantivy::indexer::{MergeCandidate, MergePolicy};
 
-/// The largest segment that a merge makes, in documents: a merge keeps their words and columns in memory.
+/// Largest segment that a merge makes, in documents. A merge keeps their terms and columns in memory.
 const MERGED_CAP: u32 = 300_000;
-/// This many bytes of distinct words count as a document. Real sessions have a fourth of that. 1 GB of random words,
-/// merged into one segment, took 1.3 GB of memory.
+/// This many bytes of distinct terms count as one document. Real sessions have a quarter of that. Merging 1 GB of
+/// random words into one segment took 1.3 GB of memory.
 const TERM_BYTES: u64 = 200;
-/// A segment of which more than this share is deleted is rewritten.
+/// A segment is rewritten if more than this share of it is deleted.
 const DELETED_SHARE: f64 = 0.5;
-/// More segments than this are merged at the end of a large run. Each costs every search about a third of a millisecond;
-/// merging those of 1 GB costs a sixth of the time to build them, once.
-const MANY: usize = 3;
-/// A segment this many times smaller than the largest is not worth its own files.
-const DWARF: u32 = 4;
-/// Sizes of segments that belong together, and how many of them are one too many.
+/// If a large run ends with more segments than this, they are merged. Each segment costs every search about a third of
+/// a millisecond. Merging the segments of 1 GB takes a sixth of the time to build them, once.
+const MAX_SEGMENTS: usize = 3;
+/// A segment this many times smaller than the largest one is not worth its own files.
+const TINY_RATIO: u32 = 4;
+/// Tiers of segment sizes: the upper bound, and the number of segments in the tier that triggers a merge.
 const TIERS: [(u32, usize); 3] = [(4_000, 6), (20_000, 8), (MERGED_CAP, 10)];
 
-/// Merges segments of like size when there are too many of them, the smallest first.
+/// Merges segments of similar size when there are too many of them, the smallest first.
 #[derive(Clone, Debug)]
 pub(in crate::index) struct Tiers {
     folder: PathBuf,
@@ -44,8 +44,8 @@ impl MergePolicy for Tiers {
             if tier.len() >= most {
                 candidates.push(MergeCandidate(fitting(&tier)));
             } else {
-                let worn = tier.iter().filter(|(_, segment)| is_worn(segment));
-                candidates.extend(worn.map(|(_, segment)| MergeCandidate(vec![segment.id()])));
+                let mostly_deleted = tier.iter().filter(|(_, segment)| is_mostly_deleted(segment));
+                candidates.extend(mostly_deleted.map(|(_, segment)| MergeCandidate(vec![segment.id()])));
             }
             floor = ceiling;
         }
@@ -54,40 +54,40 @@ impl MergePolicy for Tiers {
     }
 }
 
-/// Chooses what to merge at the end of a large run: nothing if there are few segments, or only dwarfs.
+/// Chooses the merges at the end of a large run. If there are few segments, only the tiny ones are merged, or nothing.
 pub(in crate::index) fn at_end(folder: &Path, segments: &[SegmentMeta]) -> Vec<Vec<SegmentId>> {
     let sizes = by_size(folder, segments);
-    let dwarfs = dwarfs(&sizes);
-    if segments.len() - dwarfs.len() > MANY {
-        return bins(&sizes);
+    let tiny = tiny(&sizes);
+    if segments.len() - tiny.len() > MAX_SEGMENTS {
+        return groups(&sizes);
     }
-    [dwarfs].into_iter().filter(|dwarfs| !dwarfs.is_empty()).collect()
+    [tiny].into_iter().filter(|tiny| !tiny.is_empty()).collect()
 }
 
-/// Divides small segments into groups, each of which becomes one segment.
-fn bins(sizes: &[(u32, &SegmentMeta)]) -> Vec<Vec<SegmentId>> {
+/// Divides small segments into groups. Each group becomes one segment.
+fn groups(sizes: &[(u32, &SegmentMeta)]) -> Vec<Vec<SegmentId>> {
     let small = || sizes.iter().filter(|(size, _)| *size <= MERGED_CAP / 2);
-    let all = small().fold(0u32, |all, (size, _)| all.saturating_add(*size));
-    let parts = all.div_ceil(MERGED_CAP).max(1);
-    // Segments of uneven size fill no bin to the brim.
-    let room = (all / parts + small().last().map_or(0, |(largest, _)| *largest)).min(MERGED_CAP);
-    let mut bins: Vec<(u32, Vec<SegmentId>)> = Vec::new();
+    let total = small().fold(0u32, |total, (size, _)| total.saturating_add(*size));
+    let count = total.div_ceil(MERGED_CAP).max(1);
+    // Segments of uneven size never fill a group exactly.
+    let capacity = (total / count + small().last().map_or(0, |(largest, _)| *largest)).min(MERGED_CAP);
+    let mut groups: Vec<(u32, Vec<SegmentId>)> = Vec::new();
     for (size, segment) in small() {
-        match bins.last_mut() {
-            Some((full, bin)) if *full + size <= room => {
-                *full += size;
-                bin.push(segment.id());
+        match groups.last_mut() {
+            Some((filled, group)) if *filled + size <= capacity => {
+                *filled += size;
+                group.push(segment.id());
             }
-            _ => bins.push((*size, vec![segment.id()])),
+            _ => groups.push((*size, vec![segment.id()])),
         }
     }
-    bins.into_iter().map(|(_, bin)| bin).filter(|bin| bin.len() > 1).collect()
+    groups.into_iter().map(|(_, group)| group).filter(|group| group.len() > 1).collect()
 }
 
-/// Returns segments that are tiny next to the largest, as many as may become one.
-fn dwarfs(sizes: &[(u32, &SegmentMeta)]) -> Vec<SegmentId> {
+/// Returns segments that are tiny compared to the largest, as many as can become one.
+fn tiny(sizes: &[(u32, &SegmentMeta)]) -> Vec<SegmentId> {
     let largest = sizes.last().map_or(0, |(size, _)| *size);
-    fitting(&sizes.iter().filter(|(size, _)| *size <= largest / DWARF).collect::<Vec<_>>())
+    fitting(&sizes.iter().filter(|(size, _)| *size <= largest / TINY_RATIO).collect::<Vec<_>>())
 }
 
 /// Returns the segments with their sizes, the smallest first.
@@ -97,7 +97,8 @@ fn by_size<'a>(folder: &Path, segments: &'a [SegmentMeta]) -> Vec<(u32, &'a Segm
     sizes
 }
 
-/// Returns the size of a segment in documents, or the documents that would have as many distinct words if that is more.
+/// Returns the size of a segment: its documents, or its bytes of distinct terms divided by [`TERM_BYTES`], whichever is
+/// more.
 fn size(folder: &Path, segment: &SegmentMeta) -> u32 {
     let terms = folder.join(segment.relative_path(SegmentComponent::Terms));
     let bytes = std::fs::metadata(terms).map_or(0, |file| file.len());
@@ -115,6 +116,6 @@ fn fitting(tier: &[&(u32, &SegmentMeta)]) -> Vec<SegmentId> {
     if ids.len() > 1 { ids } else { Vec::new() }
 }
 
-fn is_worn(segment: &SegmentMeta) -> bool {
+fn is_mostly_deleted(segment: &SegmentMeta) -> bool {
     f64::from(segment.num_deleted_docs()) > f64::from(segment.max_doc()) * DELETED_SHARE
 }

@@ -1,8 +1,8 @@
-//! The only code that writes an index.
+//! Writes the index. This is the only code that does.
 //!
-//! A writer is opened after the lock is taken, sweeps what a killed predecessor left, and is dropped at the first
-//! error: after a failed commit tantivy may publish half of what was meant. There is one way to commit, which
-//! always writes the header, so that a run that was cut short can be told from one that ended well.
+//! A writer is opened after the lock is taken, removes what a killed run left, and is dropped at the first error: after
+//! a failed commit, tantivy may publish half of the changes. There is one way to commit, and it always writes the
+//! header, so that an interrupted run can be distinguished from a finished one.
 
 pub(in crate::index) mod backpressure;
 pub(in crate::index) mod entry;
@@ -29,22 +29,22 @@ use crate::index::write::backpressure::{Budget, Permit};
 use crate::index::write::entry::Entry;
 use crate::index::write::merge::Tiers;
 
-/// Bytes of text that may wait to be indexed. Each is in memory twice: as words, and as what is stored.
+/// Bytes of text that may wait to be indexed. Each text is in memory twice: as terms, and as the stored document.
 const IN_FLIGHT: usize = 8 << 20;
 /// Bytes of text that are sent to one of tantivy's threads together.
 const BATCH: usize = 1 << 20;
-/// Memory in which all threads of a large run build segments.
+/// Memory in which all threads of a large run together build segments.
 const HEAP_LARGE: usize = 64 << 20;
-/// The same for a run of a few lines. tantivy requires at least 15 MB.
+/// The same for a small run. tantivy requires at least 15 MB.
 const HEAP_SMALL: usize = 16 << 20;
 
-/// How many checkpoints wait to be written side by side.
-const WAITING: usize = 512;
+/// Number of checkpoints that are collected before they are written together.
+const MAX_WAITING: usize = 512;
 
-/// How large a run will be, as far as can be told.
+/// Expected size of a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RunSize {
-    /// A few lines: be quick.
+    /// A few lines: start fast.
     Small,
     /// Many files: use all cores.
     Large,
@@ -59,15 +59,15 @@ pub struct Writer {
     path: PathBuf,
     trouble: Trouble,
     size: RunSize,
-    /// Whether what was taken out must not be in the files any more when this is at its end.
+    /// Set if deleted text must be erased from the files by the end of the run.
     erasing: bool,
-    /// Checkpoints, with the names that files give their sessions, that are yet to be written.
+    /// Checkpoints to be written, each with the session title of its file.
     waiting: Mutex<Waiting>,
 }
 
 type Waiting = BTreeMap<FileKey, (Checkpoint, Option<Document>)>;
 
-/// tantivy's writer has no `Debug`.
+/// Wrapper, because tantivy's writer does not implement `Debug`.
 struct WriterBox(IndexWriter<Entry>);
 
 impl std::fmt::Debug for WriterBox {
@@ -77,7 +77,7 @@ impl std::fmt::Debug for WriterBox {
 }
 
 impl Writer {
-    /// Opens the index in a folder, making it if it is not there. The caller holds the lock.
+    /// Opens the index in a folder, creating it if it does not exist. The caller holds the lock.
     pub(in crate::index) fn open(path: &Path, size: RunSize) -> Result<Self> {
         let directory = SafeDirectory::for_writing(path).map_err(|error| tantivy_error(path, &error.into()))?;
         cleanup::sweep(path).map_err(|error| Error::io("list", path, error))?;
@@ -102,15 +102,15 @@ impl Writer {
             .build();
         let writer: IndexWriter<Entry> =
             index.writer_with_options(options).map_err(|error| tantivy_error(path, &error))?;
-        // tantivy would give the first operation the number of the last commit: a merge that takes it for a part of that
-        // commit loses a deletion.
+        // tantivy would give the first operation the opstamp of the last commit. A merge that takes it for part of that
+        // commit would lose a deletion.
         writer.run(Vec::new()).map_err(|error| tantivy_error(path, &error))?;
         match size {
             RunSize::Small => writer.set_merge_policy(Box::new(Tiers::new(path))),
-            // Merged once, at the end, when the memory for building segments is free again.
+            // Merged once at the end, when the memory for building segments is free again.
             RunSize::Large => writer.set_merge_policy(Box::new(NoMergePolicy)),
         }
-        // A predecessor killed in the middle of a commit leaves files whose names the next commit would use again.
+        // A run killed in the middle of a commit leaves files whose names the next commit would use again.
         writer.garbage_collect_files().wait().map_err(|error| {
             trouble.cause().map_or_else(|| tantivy_error(path, &error), |cause| Error::io("write", path, cause))
         })?;
@@ -141,7 +141,7 @@ impl Writer {
         self.send(key, batch, bytes)
     }
 
-    /// Sends documents to one of tantivy's threads, once the budget allows it.
+    /// Sends documents to one of tantivy's threads as soon as the budget allows.
     fn send(&self, key: FileKey, documents: Vec<Document>, bytes: usize) -> Result<()> {
         let permit = self.permit(bytes);
         let entry = |document| UserOperation::Add(self.fields.entry(key, document, permit.clone()));
@@ -152,9 +152,10 @@ impl Writer {
         Arc::new(self.budget.take(bytes))
     }
 
-    /// Replaces what is known of a file, and the name it gives its session. It is written with others, at the latest in
-    /// the next commit: side by side, all checkpoints are read in a fraction of the time that they take one by one
-    /// between the texts.
+    /// Replaces the checkpoint and the session title of a file.
+    ///
+    /// It is written together with others, at the latest in the next commit. Reading all checkpoints is many times
+    /// faster if they are stored next to each other than if they are scattered among the texts.
     pub fn checkpoint(&self, checkpoint: &Checkpoint, title: Option<Document>, replaces: bool) -> Result<()> {
         let key = checkpoint.key();
         if replaces {
@@ -162,7 +163,7 @@ impl Writer {
         }
         let mut waiting = self.waiting();
         waiting.insert(key, (checkpoint.clone(), title));
-        let is_full = waiting.len() >= WAITING;
+        let is_full = waiting.len() >= MAX_WAITING;
         drop(waiting);
         if is_full { self.write_waiting() } else { Ok(()) }
     }
@@ -183,25 +184,26 @@ impl Writer {
         self.run(entries.into_iter().map(UserOperation::Add).collect())
     }
 
-    /// Drops the checkpoint of a file and the name it gives its session.
+    /// Deletes the checkpoint and the session title of a file.
     pub fn forget_checkpoint(&self, key: FileKey) -> Result<()> {
         self.waiting().remove(&key);
         self.delete(Term::from_field_text(self.fields.checkpoint, &key.text()))?;
         self.delete(Term::from_field_text(self.fields.checkpoint, &schema::title_term(key)))
     }
 
-    /// Drops all documents of a file.
+    /// Deletes all documents of a file.
     pub fn forget_documents(&self, key: FileKey) -> Result<()> {
         self.delete(Term::from_field_text(self.fields.source, &key.text()))
     }
 
-    /// Drops all documents of a session, whichever files they are from.
+    /// Deletes all documents of a session, from all files.
     pub fn forget_session(&self, session: &str) -> Result<()> {
         self.write_waiting()?;
         self.delete(Term::from_field_text(self.fields.session, session))
     }
 
-    /// Drops what a session saw of a message of its subagent, now that the subagent's own transcript has it.
+    /// Deletes the copy of a subagent's message in its parent session, after the message was found in the subagent's
+    /// own transcript.
     pub fn forget_seen(&self, session: &str, agent: &str, uuid: &str) -> Result<()> {
         self.delete(Term::from_field_text(self.fields.via, &schema::seen_term(session, agent, uuid)))
     }
@@ -217,7 +219,7 @@ impl Writer {
         self.writer.0.run(operations).map(|_| ()).map_err(|error| self.error(&error))
     }
 
-    /// Makes all that was said so far durable and visible, at once. `clean` says that the run is at its end.
+    /// Makes all changes so far durable and visible at once. `clean` says that the run has finished.
     pub fn commit(&mut self, clean: bool) -> Result<()> {
         self.write_waiting()?;
         let header = Header { erasing: self.erasing, ..Header::new(clean && !self.erasing) };
@@ -229,8 +231,7 @@ impl Writer {
         committed.map(|_| ()).map_err(|error| self.error(&error))
     }
 
-    /// Commits for the last time, and does what is left to do: also what a predecessor had to leave that was to erase
-    /// something.
+    /// Commits for the last time, and merges. Also erases deleted text if an earlier run could not finish that.
     pub fn end(mut self) -> Result<()> {
         if self.erasing {
             return self.commit_and_squeeze();
@@ -239,14 +240,14 @@ impl Writer {
         self.finish()
     }
 
-    /// Merges what a large run has made, and waits for merges to end. Everything is committed already.
+    /// Merges the segments of a large run, and waits for merges to end. Everything is committed already.
     fn finish(mut self) -> Result<()> {
         if self.size != RunSize::Small {
             let segments = self.writer.0.index().searchable_segment_metas().map_err(|error| self.error(&error))?;
-            let bins = merge::at_end(&self.path, &segments);
-            // Held on to, the list would keep the files of what was merged.
+            let groups = merge::at_end(&self.path, &segments);
+            // As long as the list exists, the files of merged segments are kept.
             drop(segments);
-            let merges: Vec<_> = bins.iter().map(|bin| self.writer.0.merge(bin)).collect();
+            let merges: Vec<_> = groups.iter().map(|group| self.writer.0.merge(group)).collect();
             for merge in merges {
                 merge.wait().map_err(|error| self.error(&error))?;
             }
@@ -258,18 +259,19 @@ impl Writer {
             .map_err(|error| Error::new(ErrorKind::Other, "merging failed").because(error))
     }
 
-    /// Commits, and rewrites every segment with deletions, so that nothing deleted is left in any file. If that fails
-    /// halfway, the next run does it.
+    /// Commits, and rewrites every segment with deletions, so that no file contains deleted text. If that fails
+    /// halfway, the next run completes it.
     pub fn commit_and_squeeze(mut self) -> Result<()> {
-        // A merge of tantivy's own choice would take segments away from under ours.
+        // A merge chosen by tantivy could use up segments that we are about to rewrite.
         self.writer.0.set_merge_policy(Box::new(NoMergePolicy));
         self.erasing = true;
         self.commit(false)?;
         let segments = self.writer.0.index().searchable_segment_metas().map_err(|error| self.error(&error))?;
-        let holed: Vec<_> = segments.iter().filter(|segment| segment.has_deletes()).map(SegmentMeta::id).collect();
-        // Held on to, the list would keep the files of what was rewritten.
+        let with_deletes: Vec<_> =
+            segments.iter().filter(|segment| segment.has_deletes()).map(SegmentMeta::id).collect();
+        // As long as the list exists, the files of rewritten segments are kept.
         drop(segments);
-        for id in holed {
+        for id in with_deletes {
             self.writer.0.merge(&[id]).wait().map_err(|error| self.error(&error))?;
         }
         self.writer.0.garbage_collect_files().wait().map_err(|error| self.error(&error))?;
@@ -278,7 +280,7 @@ impl Writer {
         self.finish()
     }
 
-    /// Says what the system said, where tantivy only knows that one of its threads has died.
+    /// Returns the I/O error of a failed write, if there is one: tantivy only knows that one of its threads has died.
     fn error(&self, error: &tantivy::TantivyError) -> Error {
         match self.trouble.cause() {
             Some(cause) => Error::io("write", &self.path, cause),

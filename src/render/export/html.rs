@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
-use crate::document::{Document, Kind};
+use crate::archive::conversation::Message;
+use crate::document::Kind;
 use crate::render::diff::{Mark, diff};
 use crate::render::export::{Entry, Export};
 use crate::render::markdown::options;
@@ -87,7 +88,7 @@ impl Section {
         out: &mut dyn Write,
         who: &str,
         depth: usize,
-        document: &Document,
+        document: &Message,
     ) -> io::Result<()> {
         let is_turn = matches!(document.kind, Kind::Prompt | Kind::Queued | Kind::Command);
         if !is_turn && self.speaker.as_ref() == Some(&(who.to_string(), depth)) {

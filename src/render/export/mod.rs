@@ -6,12 +6,13 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::archive::conversation::Piece;
+use crate::archive::conversation::{Message, Piece, Turn};
 use crate::archive::sessions::Session;
-use crate::document::{Document, Kind, Role};
+use crate::archive::timestamp;
+use crate::document::{Kind, Role};
 use crate::error::Result;
-use crate::render::json::{SCHEMA, line, timestamp};
-use crate::render::message::{Body, Call, Redaction, call, is_interruption, who};
+use crate::render::json::{SCHEMA, line};
+use crate::render::message::{Body, Call, Homes, call, is_interruption, who};
 use crate::render::terminal::conversation::Tools;
 use crate::render::terminal::sessions::{marks, short};
 use crate::render::terminal::style::{Screen, count, cut};
@@ -39,7 +40,7 @@ pub struct Export<'a> {
     /// The session.
     pub session: &'a Session,
     /// What is taken out.
-    pub veil: Redaction,
+    pub homes: Homes,
     /// What is written of tool calls.
     pub tools: Tools,
     /// In which form.
@@ -49,18 +50,18 @@ pub struct Export<'a> {
 /// A piece, made ready to be written.
 pub(super) enum Entry {
     /// Somebody says something.
-    Said { who: &'static str, markdown: bool, text: String, document: Document },
+    Said { who: &'static str, markdown: bool, text: String, document: Message },
     /// A tool is called.
-    Call { call: Call, document: Document },
+    Call { call: Call, document: Message },
     /// A remark.
     Aside(String),
 }
 
 impl Export<'_> {
     /// Writes a conversation.
-    pub fn write(&self, out: &mut dyn Write, pieces: impl Iterator<Item = Result<(usize, Piece)>>) -> io::Result<()> {
-        let entries = pieces.filter_map(|piece| match piece {
-            Ok((depth, piece)) => self.entry(piece).map(|entry| Ok((depth, entry))),
+    pub fn write(&self, out: &mut dyn Write, turns: impl Iterator<Item = Result<Turn>>) -> io::Result<()> {
+        let entries = turns.filter_map(|turn| match turn {
+            Ok(Turn { depth, piece }) => self.entry(piece).map(|entry| Ok((depth, entry))),
             Err(error) => Some(Err(io::Error::other(error))),
         });
         match self.form {
@@ -72,12 +73,12 @@ impl Export<'_> {
 
     fn entry(&self, piece: Piece) -> Option<Entry> {
         match piece {
-            Piece::Said(document) => self.said(document),
-            Piece::Call { call: document, result, agent } => {
+            Piece::Message(document) => self.said(document),
+            Piece::ToolCall { call: document, result, agent } => {
                 if self.tools == Tools::None {
                     return None;
                 }
-                let mut call = call(&self.veil, &document, result.as_ref(), agent.as_ref());
+                let mut call = call(&self.homes, &document, result.as_ref(), agent.as_ref());
                 if self.tools == Tools::Calls {
                     (call.body, call.result) = (Body::Nothing, None);
                 }
@@ -92,8 +93,8 @@ impl Export<'_> {
         }
     }
 
-    fn said(&self, document: Document) -> Option<Entry> {
-        let text = for_terminal(&self.veil.over(&document.text)).trim_end().to_string();
+    fn said(&self, document: Message) -> Option<Entry> {
+        let text = for_terminal(&self.homes.shorten(&document.text)).trim_end().to_string();
         if is_interruption(&document) {
             return Some(Entry::Aside(text.trim_matches(['[', ']']).to_string()));
         }
@@ -108,7 +109,7 @@ impl Export<'_> {
     /// What is said of the session above the conversation, by name.
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let session = self.session;
-        let clean = |text: &str| one_line(&self.veil.over(text));
+        let clean = |text: &str| one_line(&self.homes.shorten(text));
         let models: Vec<String> = session.models.iter().map(|model| model.line()).collect();
         let time = |time: Option<i64>| time.map(timestamp).unwrap_or_default();
         let mut facts = vec![
@@ -134,12 +135,12 @@ impl Export<'_> {
     }
 
     pub(super) fn title(&self) -> String {
-        let title = one_line(&self.veil.over(self.session.title.raw()));
+        let title = one_line(&self.homes.shorten(self.session.title.raw()));
         if title.is_empty() { "(untitled)".to_string() } else { title }
     }
 
     /// When something was said.
-    pub(super) fn when(&self, document: &Document) -> String {
+    pub(super) fn when(&self, document: &Message) -> String {
         document
             .timestamp
             .map(|time| format!("{} {}", self.screen.day(time), self.screen.clock(time)))
@@ -190,7 +191,7 @@ impl Export<'_> {
         before: &mut String,
         who: &str,
         depth: usize,
-        document: &Document,
+        document: &Message,
     ) -> io::Result<()> {
         let now = format!("{who}{depth}");
         if *before == now && !matches!(document.kind, Kind::Prompt | Kind::Queued | Kind::Command) {
@@ -223,7 +224,7 @@ impl Export<'_> {
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct ExportedMessage<'a> {
     r#type: &'static str,
     depth: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -247,8 +248,8 @@ struct Message<'a> {
     failed: bool,
 }
 
-fn json_entry(depth: usize, entry: &Entry) -> Message<'_> {
-    let blank = Message {
+fn json_entry(depth: usize, entry: &Entry) -> ExportedMessage<'_> {
+    let blank = ExportedMessage {
         r#type: "note",
         depth,
         who: None,
@@ -262,10 +263,10 @@ fn json_entry(depth: usize, entry: &Entry) -> Message<'_> {
         result: None,
         failed: false,
     };
-    let base = |document: &'_ Document| document.timestamp.map(timestamp);
+    let base = |document: &'_ Message| document.timestamp.map(timestamp);
     match entry {
-        Entry::Aside(text) => Message { text, ..blank },
-        Entry::Said { who, text, document, .. } => Message {
+        Entry::Aside(text) => ExportedMessage { text, ..blank },
+        Entry::Said { who, text, document, .. } => ExportedMessage {
             r#type: "message",
             who: Some(who),
             uuid: document.uuid.as_deref(),
@@ -282,7 +283,7 @@ fn json_entry(depth: usize, entry: &Entry) -> Message<'_> {
                 Body::Changes(changes) => (call.summary.as_str(), Some(changes.as_slice())),
                 Body::Nothing => (call.summary.as_str(), None),
             };
-            Message {
+            ExportedMessage {
                 r#type: "call",
                 who: Some("claude"),
                 uuid: document.uuid.as_deref(),

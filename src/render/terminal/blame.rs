@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::archive::history::{Action, Blame, Story, Writer};
+use crate::archive::timestamp;
 use crate::render::json::{self, SCHEMA};
 use crate::render::terminal::history::patch;
 use crate::render::terminal::style::{DIM, MODEL, PERSON, Screen, TITLE, cut, pad};
@@ -52,11 +53,11 @@ pub fn blame_json(out: &mut dyn Write, blame: &Blame, from: usize, to: usize) ->
                 uuid: action.and_then(|action| action.uuid.as_ref()).map(Untrusted::raw),
                 action: action.map(|action| action.what.name()),
                 tool: action.and_then(|action| action.tool.as_ref()).map(Untrusted::raw),
-                timestamp: action.and_then(|action| action.time).map(json::timestamp),
+                timestamp: action.and_then(|action| action.time).map(timestamp),
                 prompt: action.and_then(|action| action.prompt.as_ref()).map(Untrusted::raw),
                 inferred: action.is_some_and(|action| action.inferred),
-                changed_after: after.map(json::timestamp),
-                changed_before: before.map(json::timestamp),
+                changed_after: after.map(timestamp),
+                changed_before: before.map(timestamp),
             },
         )?;
     }

@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::archive::conversation::{Agent, Piece};
-use crate::document::{Document, Kind, MessageKey, PAUSE, Role};
+use crate::archive::conversation::{Agent, Message, Piece};
+use crate::document::{Kind, MessageKey, PAUSE, Role};
 use crate::render::diff::{Mark, diff};
 use crate::render::markdown::{Line, markdown, plain};
-use crate::render::message::{Body, Call, Redaction, call, is_interruption, who};
+use crate::render::message::{Body, Call, Homes, call, is_interruption, who};
 use crate::render::terminal::sessions::short_model;
 use crate::render::terminal::style::{Screen, count, cut};
 use crate::tokenize::analyze;
@@ -51,7 +51,7 @@ pub struct ConversationPrinter<'s> {
     /// How much is shown of the calls of tools.
     pub tools: Tools,
     /// What is taken out before it is shown.
-    pub veil: Redaction,
+    pub homes: Homes,
     /// Words to be marked, as terms.
     pub marked: HashSet<String>,
     /// The message to be pointed at.
@@ -71,7 +71,7 @@ impl<'s> ConversationPrinter<'s> {
         Self {
             screen,
             tools: Tools::default(),
-            veil: Redaction::default(),
+            homes: Homes::default(),
             marked: HashSet::new(),
             pointed: None,
             meta: false,
@@ -94,12 +94,12 @@ impl<'s> ConversationPrinter<'s> {
     /// Shows a piece.
     pub fn piece(&mut self, out: &mut dyn Write, piece: &Piece) -> io::Result<()> {
         match piece {
-            Piece::Said(document) => self.said(out, document),
-            Piece::Call { call: document, result, agent } => {
+            Piece::Message(document) => self.said(out, document),
+            Piece::ToolCall { call: document, result, agent } => {
                 if self.tools == Tools::None {
                     return Ok(());
                 }
-                let shown = call(&self.veil, document, result.as_ref(), agent.as_ref());
+                let shown = call(&self.homes, document, result.as_ref(), agent.as_ref());
                 self.header(out, document, false)?;
                 self.call(out, &shown)
             }
@@ -117,15 +117,15 @@ impl<'s> ConversationPrinter<'s> {
         }
     }
 
-    fn said(&mut self, out: &mut dyn Write, document: &Document) -> io::Result<()> {
+    fn said(&mut self, out: &mut dyn Write, document: &Message) -> io::Result<()> {
         if document.role == Role::Meta && !self.meta && !is_interruption(document) && !is_problem(document) {
             return Ok(());
         }
         if matches!(document.kind, Kind::ToolResult | Kind::Output) && self.tools == Tools::None {
             return Ok(());
         }
-        let veiled = self.veil.over(&document.text).into_owned();
-        let text = for_terminal(&veiled).into_owned();
+        let shown_text = self.homes.shorten(&document.text).into_owned();
+        let text = for_terminal(&shown_text).into_owned();
         let room = self.room();
         match document.kind {
             Kind::Thinking => {
@@ -165,7 +165,7 @@ impl<'s> ConversationPrinter<'s> {
     }
 
     /// Says who speaks, once for each message; a lone call of a tool needs no header of its own.
-    fn header(&mut self, out: &mut dyn Write, document: &Document, is_words: bool) -> io::Result<()> {
+    fn header(&mut self, out: &mut dyn Write, document: &Message, is_words: bool) -> io::Result<()> {
         self.passing_time(out, document)?;
         let name = if document.kind == Kind::ToolUse { "claude" } else { who(document) };
         let name = if document.agent.is_some() && name == "claude" { "agent" } else { name };
@@ -208,7 +208,7 @@ impl<'s> ConversationPrinter<'s> {
     }
 
     /// A line where a new day begins, or somebody came back after a while.
-    fn passing_time(&mut self, out: &mut dyn Write, document: &Document) -> io::Result<()> {
+    fn passing_time(&mut self, out: &mut dyn Write, document: &Message) -> io::Result<()> {
         let Some(time) = document.timestamp else { return Ok(()) };
         let day = self.screen.day(time);
         let pause = self.time.map_or(0, |before| time - before);
@@ -299,7 +299,7 @@ impl<'s> ConversationPrinter<'s> {
     pub fn agent_line(&self, out: &mut dyn Write, agent: &Agent) -> io::Result<()> {
         let what =
             format!("{}, {}", count(agent.answers as usize, "answer"), count(agent.tool_uses as usize, "tool call"));
-        let title = cut(&one_line(&self.veil.over(&agent.title)), 60);
+        let title = cut(&one_line(&self.homes.shorten(&agent.title)), 60);
         let lead = " ".repeat(self.indent + 4);
         writeln!(out, "{lead}{DIM}↳ agent {} · {title} · {what}{DIM:#}", one_line(&agent.id))
     }
@@ -350,7 +350,7 @@ impl<'s> ConversationPrinter<'s> {
     }
 }
 
-fn is_problem(document: &Document) -> bool {
+fn is_problem(document: &Message) -> bool {
     matches!(document.kind, Kind::Bad | Kind::Oversized)
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::archive::history::{Action, FileAction, FileActions, Recovered, Uncertain, VersionInfo};
+use crate::archive::timestamp;
 use crate::render::json::{self, SCHEMA};
 use crate::render::terminal::style::{DIM, MODEL, PERSON, Screen, TITLE, TOOL, count, cut, pad};
 use crate::transcript::Hunk;
@@ -62,7 +63,7 @@ fn action_line(action: &Action) -> ActionLine<'_> {
         other_path: raw(&action.other),
         action: action.what.name(),
         tool: raw(&action.tool),
-        timestamp: action.time.map(json::timestamp),
+        timestamp: action.time.map(timestamp),
         added: action.added,
         removed: action.removed,
         prompt: raw(&action.prompt),
@@ -79,7 +80,7 @@ fn action_line(action: &Action) -> ActionLine<'_> {
 pub fn actions_plain(out: &mut dyn Write, files: &[FileActions]) -> io::Result<()> {
     for action in files.iter().flat_map(|file| &file.actions) {
         let fields = [
-            action.time.map(json::timestamp).unwrap_or_default(),
+            action.time.map(timestamp).unwrap_or_default(),
             action.what.name().to_string(),
             signed(action.added, '+'),
             signed(action.removed, '-'),
@@ -127,7 +128,7 @@ pub fn versions_json(out: &mut dyn Write, path: &Untrusted, versions: &[VersionI
                 schema: SCHEMA,
                 r#type: "version",
                 path: path.raw(),
-                timestamp: json::timestamp(version.time),
+                timestamp: timestamp(version.time),
                 session_id: version.session.raw(),
                 uuid: action.and_then(|action| action.uuid.as_ref()).map(Untrusted::raw),
                 action: what_happened(version),
@@ -341,7 +342,7 @@ pub(in crate::render) fn patch(out: &mut dyn Write, hunks: &[Hunk]) -> io::Resul
 pub fn patches_plain(out: &mut dyn Write, files: &[FileActions]) -> io::Result<()> {
     for file in files {
         for action in &file.actions {
-            let when = action.time.map(json::timestamp).unwrap_or_default();
+            let when = action.time.map(timestamp).unwrap_or_default();
             let path = file.path.line();
             writeln!(out, "# {} {when} session {}", action.what.name(), action.session.id.line())?;
             writeln!(out, "--- {path}\n+++ {path}")?;

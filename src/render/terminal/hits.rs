@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::archive::search::{Around, Hit, Response, SessionHits, SessionInfo, Suggestion};
+use crate::archive::search::{Around, Hit, SearchAnswer, SessionHits, Suggestion};
+use crate::archive::{Note, SessionInfo, timestamp};
 use crate::document::{Kind, Role};
-use crate::render::json::timestamp;
 use crate::render::terminal::style::{
     BAD, DIM, MARK, MODEL, PERSON, Screen, TITLE, TOOL, count, cut, cut_width, fitted, pad, thousands, wrapped,
 };
@@ -35,7 +35,7 @@ pub struct Extras {
 
 impl Screen {
     /// Shows the answer of a search, session by session.
-    pub fn search(&self, out: &mut dyn Write, response: &Response, extras: Extras) -> io::Result<()> {
+    pub fn search(&self, out: &mut dyn Write, response: &SearchAnswer, extras: Extras) -> io::Result<()> {
         for session in &response.sessions {
             self.session_line(out, &session.session)?;
             for (at, hit) in session.hits.iter().enumerate() {
@@ -62,9 +62,9 @@ impl Screen {
         }
         let hits = count(response.total_hits, "hit");
         let sessions = count(response.total_sessions, "session");
-        let some = if response.incomplete { "at least " } else { "" };
+        let some = if response.notes.contains(&Note::Incomplete) { "at least " } else { "" };
         let mut facts = vec![format!("{some}{hits} in {sessions} ({:.0} ms)", extras.elapsed_ms)];
-        facts.extend(response.next.map(|cursor| format!("next: --cursor {cursor}")));
+        facts.extend(response.next.as_ref().map(|cursor| format!("next: --cursor {cursor}")));
         facts.extend(resume(response));
         wrapped(&facts, self.width).iter().try_for_each(|line| writeln!(out, "{DIM}{line}{DIM:#}"))
     }
@@ -170,7 +170,7 @@ impl Screen {
 }
 
 /// Writes hits for a pipe: session, time, role, project and snippet, with tabs between, nothing cut.
-pub fn plain(out: &mut dyn Write, response: &Response) -> io::Result<()> {
+pub fn plain(out: &mut dyn Write, response: &SearchAnswer) -> io::Result<()> {
     for SessionHits { session, hits, .. } in &response.sessions {
         for hit in hits {
             let time = hit.timestamp.map(timestamp).unwrap_or_default();
@@ -189,7 +189,13 @@ pub fn plain(out: &mut dyn Write, response: &Response) -> io::Result<()> {
 
 /// Writes one line for each session: its id, or the paths of its files, or the number of its hits. Paths are given byte
 /// by byte for a program, and made safe for a terminal.
-pub fn sessions(out: &mut dyn Write, response: &Response, what: Listing, end: u8, for_people: bool) -> io::Result<()> {
+pub fn sessions(
+    out: &mut dyn Write,
+    response: &SearchAnswer,
+    what: Listing,
+    end: u8,
+    for_people: bool,
+) -> io::Result<()> {
     let mut paths = std::collections::BTreeSet::new();
     for SessionHits { session, hits, total } in &response.sessions {
         match what {
@@ -241,7 +247,7 @@ pub fn suggestion(suggestion: &Suggestion) -> String {
 }
 
 /// How to go on with what was found; said once, as each session has its id beside its title.
-fn resume(response: &Response) -> Option<String> {
+fn resume(response: &SearchAnswer) -> Option<String> {
     let sessions = response.sessions.iter().map(|one| &one.session);
     let mut ids: Vec<String> = sessions.filter(|one| one.can_be_resumed()).map(|one| short(&one.id)).collect();
     ids.dedup();
@@ -257,8 +263,8 @@ fn resume(response: &Response) -> Option<String> {
 fn why(hit: &Hit) -> String {
     match hit.factors {
         Some(f) => format!(
-            "score {:.2} = words {:.2} × kind {:.2} × coverage {:.2} × verbatim {:.1} × age {:.2}",
-            hit.score, f.words, f.kind, f.coverage, f.verbatim, f.age
+            "score {:.2} = words {:.2} × title {:.1} × lift {:.2} × kind {:.2} × coverage {:.2} × verbatim {:.1} × age {:.2}",
+            hit.score, f.words, f.title, f.lift, f.kind, f.coverage, f.verbatim, f.age
         ),
         None => format!("score {:.2}, not looked at closely", hit.score),
     }

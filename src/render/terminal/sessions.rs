@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::archive::sessions::{Session, SubAgent};
-use crate::render::json::{SCHEMA, line, timestamp};
+use crate::archive::timestamp;
+use crate::render::json;
 use crate::render::terminal::style::{Screen, bytes, count, cut, fitted, pad, wrapped};
 use crate::untrusted::Untrusted;
 
@@ -51,7 +51,7 @@ impl Screen {
     pub(in crate::render) fn session_facts(&self, session: &Session) -> Vec<String> {
         let mut facts = Vec::new();
         facts.extend(session.first.map(|first| self.when(first)));
-        let length = session.length();
+        let length = session.length_ms;
         if length >= 60_000 {
             facts.push(brief(length));
         }
@@ -156,119 +156,9 @@ pub fn plain(out: &mut dyn Write, sessions: &[Session]) -> io::Result<()> {
     Ok(())
 }
 
-#[derive(Serialize)]
-struct SessionLine<'a> {
-    schema: u32,
-    r#type: &'static str,
-    session_id: &'a str,
-    title: &'a str,
-    project: &'a str,
-    cwd: &'a str,
-    branch: &'a str,
-    path: String,
-    started: Option<String>,
-    ended: Option<String>,
-    length_ms: i64,
-    resumptions: u64,
-    idle_ms: i64,
-    prompts: u64,
-    messages: u64,
-    tool_uses: u64,
-    files_changed: usize,
-    models: Vec<&'a str>,
-    tokens: Tokens,
-    agent_tokens: Tokens,
-    bytes: u64,
-    source_missing: bool,
-    agents_only: bool,
-    history_only: bool,
-    background: bool,
-    forked_from: Option<&'a str>,
-    continues: Option<&'a str>,
-    continued_in: Option<&'a str>,
-    entrypoint: &'a str,
-    agents: Vec<AgentPart<'a>>,
-}
-
-#[derive(Serialize)]
-struct Tokens {
-    input: u64,
-    cache_write: u64,
-    cache_read: u64,
-    output: u64,
-}
-
-#[derive(Serialize)]
-struct AgentPart<'a> {
-    agent_id: &'a str,
-    title: &'a str,
-    kind: &'a str,
-    started: Option<String>,
-    ended: Option<String>,
-    answers: u64,
-    tool_uses: u64,
-    tokens: Tokens,
-    bytes: u64,
-}
-
-impl From<[u64; 4]> for Tokens {
-    fn from([input, cache_write, cache_read, output]: [u64; 4]) -> Self {
-        Self { input, cache_write, cache_read, output }
-    }
-}
-
 /// Writes sessions as JSON, one a line.
 pub fn json(out: &mut dyn Write, sessions: &[Session]) -> io::Result<()> {
-    sessions.iter().try_for_each(|session| line(out, &session_line(session)))
-}
-
-fn session_line(session: &Session) -> SessionLine<'_> {
-    SessionLine {
-        schema: SCHEMA,
-        r#type: "session",
-        session_id: session.id.raw(),
-        title: session.title.raw(),
-        project: session.project.raw(),
-        cwd: session.cwd.raw(),
-        branch: session.branch.raw(),
-        path: session.path.to_string_lossy().into_owned(),
-        started: session.first.map(timestamp),
-        ended: session.last.map(timestamp),
-        length_ms: session.length(),
-        resumptions: session.pauses,
-        idle_ms: session.paused,
-        prompts: session.prompts,
-        messages: session.messages,
-        tool_uses: session.tool_uses,
-        files_changed: session.files_changed,
-        models: session.models.iter().map(Untrusted::raw).collect(),
-        tokens: session.tokens.into(),
-        agent_tokens: session.agent_tokens.into(),
-        bytes: session.size,
-        source_missing: session.gone,
-        agents_only: session.agents_only,
-        history_only: session.history_only,
-        background: session.background,
-        forked_from: session.forked_from.as_ref().map(Untrusted::raw),
-        continues: session.continues.as_ref().map(Untrusted::raw),
-        continued_in: session.continued_in.as_ref().map(Untrusted::raw),
-        entrypoint: session.entrypoint.raw(),
-        agents: session.agents.iter().map(agent_part).collect(),
-    }
-}
-
-fn agent_part(agent: &SubAgent) -> AgentPart<'_> {
-    AgentPart {
-        agent_id: agent.id.raw(),
-        title: agent.title.raw(),
-        kind: agent.kind.raw(),
-        started: agent.first.map(timestamp),
-        ended: agent.last.map(timestamp),
-        answers: agent.answers,
-        tool_uses: agent.tool_uses,
-        tokens: agent.tokens.into(),
-        bytes: agent.size,
-    }
+    sessions.iter().try_for_each(|session| json::typed(out, "session", session))
 }
 
 /// The columns for a spreadsheet.
@@ -284,7 +174,7 @@ pub fn csv(out: &mut dyn Write, sessions: &[Session]) -> io::Result<()> {
         let models: Vec<String> = session.models.iter().map(Untrusted::line).collect();
         let mut cells = vec![session.id.line(), session.title.line(), session.project.line(), session.branch.line()];
         cells.extend([session.first, session.last].map(|time| time.map(timestamp).unwrap_or_default()));
-        cells.extend([session.length().to_string(), session.pauses.to_string(), session.paused.to_string()]);
+        cells.extend([session.length_ms.to_string(), session.pauses.to_string(), session.paused.to_string()]);
         cells.extend([session.prompts, session.messages, session.tool_uses].map(|number| number.to_string()));
         cells.extend([session.files_changed, session.agents.len()].map(|number| number.to_string()));
         cells.push(models.join(" "));

@@ -7,6 +7,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::archive::upkeep::{Status, Verdict};
 use crate::error::Problem;
+pub use crate::units::{bytes, count, thousands};
 use crate::untrusted::{Untrusted, one_line};
 use crate::update::{Lag, Report};
 
@@ -136,7 +137,7 @@ impl Screen {
                 format!("{} whose transcript Claude Code has deleted", count(status.gone_sessions, "session")),
             )?;
         }
-        let lag = if status.lag == Lag::default() { "up to date".to_string() } else { behind(status.lag) };
+        let lag = if status.lag == Lag::default() { "up to date".to_string() } else { status.lag.to_string() };
         row(out, "state", lag)?;
         let problems = status.problems.len();
         row(
@@ -222,11 +223,6 @@ impl Screen {
     }
 }
 
-/// Says how far an index is behind.
-pub fn behind(lag: Lag) -> String {
-    format!("{} behind ({} to read)", count(lag.files, "file"), bytes(lag.bytes))
-}
-
 /// Cuts a text to a width, with dots where something is left out.
 pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width { text.to_string() } else { format!("{}…", cut_width(text, width.saturating_sub(1))) }
@@ -281,35 +277,6 @@ pub(in crate::render) fn cut_width(text: &str, width: usize) -> &str {
 
 pub(in crate::render) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
-}
-
-/// A number and its noun.
-pub fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", thousands(number as u64))
-}
-
-/// A number with a comma between thousands.
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// A size in the unit that fits.
-pub fn bytes(size: u64) -> String {
-    match size {
-        0..1000 => format!("{size} B"),
-        1000..1_000_000 => format!("{:.1} kB", size as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", size as f64 / 1e6),
-        _ => format!("{:.2} GB", size as f64 / 1e9),
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Claude Code's `settings.json`: how long sessions are kept, and hooks of ours in it. The only code that knows the
-//! keys of that file and of the events handed to hooks.
+//! Reads Claude Code's `settings.json` (how long sessions are kept) and adds or removes unspool's hooks in it.
 //!
-//! The file is somebody else's. An edit changes the few lines that are ours and no other byte: order, unknown keys
-//! and spacing stay as they are. A file that cannot be understood is not touched.
+//! This is the only code that knows the keys of that file and of the events passed to hooks. The file belongs to the
+//! user. An edit changes only our own lines and no other byte: order, unknown keys and spacing stay the same. A file
+//! that cannot be parsed is not changed.
 
 mod spans;
 
@@ -15,53 +15,54 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind, Result};
 use spans::Style;
 
-/// After how many days Claude Code deletes a session, unless told otherwise.
+/// The number of days after which Claude Code deletes a session by default.
 pub const DEFAULT_DAYS: u64 = 30;
 
-/// The events we want to hear of.
-const EVENTS: [Event; 2] = [
-    Event { name: "SessionEnd", runs_beside: false, timeout: 5 },
-    // At the end of each answer nobody should wait for us at all.
-    Event { name: "Stop", runs_beside: true, timeout: 60 },
+/// The events for which our hook is called.
+const EVENTS: [HookEvent; 2] = [
+    HookEvent { name: "SessionEnd", is_async: false, timeout: 5 },
+    // Sent after every answer, where the user must not wait for us at all.
+    HookEvent { name: "Stop", is_async: true, timeout: 60 },
 ];
 
-struct Event {
+struct HookEvent {
     name: &'static str,
-    runs_beside: bool,
+    is_async: bool,
     timeout: u32,
 }
 
-/// A program to be called by Claude Code, without a shell in between.
+/// A program that Claude Code calls directly, without a shell.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Hook {
-    /// The program.
+    /// The path of the program.
     pub program: String,
     /// Its arguments; the last is `hook`.
     pub args: Vec<String>,
 }
 
-/// A hook of ours that is in the file.
+/// One of our hooks, as found in a settings file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Installed {
-    /// The event it is called for.
+    /// The event that triggers it.
     pub event: String,
-    /// What is called.
+    /// The program that is called.
     pub hook: Hook,
 }
 
-/// What a settings file says that matters here.
+/// The settings that matter here.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Settings {
-    /// After how many days a session is deleted.
+    /// The number of days after which a session is deleted.
     #[serde(default, deserialize_with = "lenient")]
     pub cleanup_period_days: Option<u64>,
-    /// Whether no hook is called at all.
+    /// True if all hooks are disabled.
     #[serde(default, deserialize_with = "lenient")]
     pub disable_all_hooks: Option<bool>,
 }
 
-/// Takes what is of the right type and leaves the rest: a stranger's value is no reason to read nothing.
+/// Deserializes a value of the right type, and anything else as `None`. One wrong value must not make the file
+/// unreadable.
 fn lenient<'de, D, T>(deserializer: D) -> std::result::Result<Option<T>, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -74,56 +75,57 @@ where
 impl Settings {
     /// Reads a settings file.
     pub fn parse(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|error| not_understood(&error.to_string()))
+        serde_json::from_str(text).map_err(|error| unreadable(&error.to_string()))
     }
 }
 
-/// The transcript that an event handed to a hook is about; none if it does not say.
+/// Returns the path of the transcript from the event passed to a hook, if the event contains it.
 pub fn transcript_of(event: &[u8]) -> Option<PathBuf> {
     #[derive(Deserialize)]
-    struct Told {
+    struct EventInput {
         transcript_path: PathBuf,
     }
-    let mut values = serde_json::Deserializer::from_slice(event).into_iter::<Told>();
-    values.next()?.ok().map(|told| told.transcript_path)
+    let mut values = serde_json::Deserializer::from_slice(event).into_iter::<EventInput>();
+    values.next()?.ok().map(|input| input.transcript_path)
 }
 
-/// Whether an event has been handed over to its last bracket; whoever writes it may never close the pipe.
+/// Reports whether an event has been received completely. The sender may never close the pipe.
 pub fn is_whole(event: &[u8]) -> bool {
     let mut values = serde_json::Deserializer::from_slice(event).into_iter::<serde::de::IgnoredAny>();
     matches!(values.next(), Some(Ok(_)))
 }
 
-/// The hooks of ours in a settings file.
+/// Returns our hooks in a settings file.
 pub fn installed(text: &str) -> Result<Vec<Installed>> {
-    Ok(find_all(text)?.into_iter().map(|found| found.what).collect())
+    Ok(find_hooks(text)?.into_iter().map(|found| found.installed).collect())
 }
 
-/// A settings file with our hooks in it, and none of ours that differs from them. An empty text is a new file.
+/// Adds our hooks to a settings file, replacing our hooks that differ. An empty text counts as a new file.
 pub fn with_hook(text: &str, hook: &Hook) -> Result<String> {
     let mut text = if text.trim().is_empty() { "{\n}\n".to_string() } else { text.to_string() };
     for event in &EVENTS {
-        let found: Vec<_> = find_all(&text)?.into_iter().filter(|found| found.what.event == event.name).collect();
-        let wanted = Called::new(hook, event);
+        let found: Vec<_> =
+            find_hooks(&text)?.into_iter().filter(|found| found.installed.event == event.name).collect();
+        let wanted = HookEntry::new(hook, event);
         if let [only] = found.as_slice()
-            && only.called == wanted
+            && only.entry == wanted
         {
             continue;
         }
-        text = without(&text, |found| found.what.event == event.name)?;
-        text = add(&text, event.name, &Group { hooks: [wanted] })?;
+        text = remove_hooks(&text, |found| found.installed.event == event.name)?;
+        text = add(&text, event.name, &HookGroup { hooks: [wanted] })?;
     }
     Ok(text)
 }
 
-/// A settings file without hooks of ours.
+/// Removes our hooks from a settings file.
 pub fn without_hook(text: &str) -> Result<String> {
-    without(text, |_| true)
+    remove_hooks(text, |_| true)
 }
 
-/// What Claude Code calls, as it stands in the file.
+/// A hook entry of the settings file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-struct Called {
+struct HookEntry {
     #[serde(rename = "type", default)]
     kind: String,
     #[serde(default)]
@@ -131,28 +133,29 @@ struct Called {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     args: Option<Vec<String>>,
     #[serde(default, rename = "async", skip_serializing_if = "Option::is_none")]
-    runs_beside: Option<bool>,
+    is_async: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<u32>,
 }
 
+/// A group of hook entries, as Claude Code nests them under an event.
 #[derive(Debug, Serialize)]
-struct Group {
-    hooks: [Called; 1],
+struct HookGroup {
+    hooks: [HookEntry; 1],
 }
 
-impl Called {
-    fn new(hook: &Hook, event: &Event) -> Self {
+impl HookEntry {
+    fn new(hook: &Hook, event: &HookEvent) -> Self {
         Self {
             kind: "command".to_string(),
             command: hook.program.clone(),
             args: Some(hook.args.clone()),
-            runs_beside: event.runs_beside.then_some(true),
+            is_async: event.is_async.then_some(true),
             timeout: Some(event.timeout),
         }
     }
 
-    /// Recognises a call of ours, also one written by hand for a shell.
+    /// Returns the hook if it is ours. Also recognizes a shell command written by hand.
     fn hook(&self) -> Option<Hook> {
         let (program, args) = match &self.args {
             Some(args) => (self.command.clone(), args.clone()),
@@ -162,7 +165,7 @@ impl Called {
             }
         };
         let name = program.rsplit(['/', '\\']).next()?;
-        // Options with their values may come before it; a word may not: that would be another command.
+        // Only options with values may precede `hook`. A plain word there would be another command.
         let (last, options) = args.split_last()?;
         let only_options = options.chunks(2).all(|pair| pair.len() == 2 && pair[0].starts_with("--"));
         let is_ours = name.trim_end_matches(".exe") == "unspool" && last == "hook" && only_options;
@@ -170,26 +173,26 @@ impl Called {
     }
 }
 
-/// A hook of ours and the way to it: the event, the group, the place in the group.
+/// One of our hooks and its position: the event, the index of the group, the index in the group.
 struct Found {
-    what: Installed,
-    called: Called,
+    installed: Installed,
+    entry: HookEntry,
     group: usize,
-    place: usize,
+    index: usize,
 }
 
-/// Finds all hooks of ours.
-fn find_all(text: &str) -> Result<Vec<Found>> {
+/// Finds all our hooks.
+fn find_hooks(text: &str) -> Result<Vec<Found>> {
     let mut found = Vec::new();
-    let Some(hooks) = member(text, whole(text)?, "hooks")? else { return Ok(found) };
-    for (event, groups) in spans::members(text, hooks).ok_or_else(odd_hooks)? {
-        for (group, range) in spans::elements(text, groups).ok_or_else(odd_hooks)?.into_iter().enumerate() {
+    let Some(hooks) = member(text, root_object(text)?, "hooks")? else { return Ok(found) };
+    for (event, groups) in spans::members(text, hooks).ok_or_else(unknown_form)? {
+        for (group, range) in spans::elements(text, groups).ok_or_else(unknown_form)?.into_iter().enumerate() {
             let Some(calls) = member(text, range, "hooks")? else { continue };
-            for (place, range) in spans::elements(text, calls).ok_or_else(odd_hooks)?.into_iter().enumerate() {
-                let called = serde_json::from_str::<Called>(&text[range]).ok();
-                if let Some((called, hook)) = called.and_then(|called| called.hook().map(|hook| (called, hook))) {
-                    let what = Installed { event: event.clone(), hook };
-                    found.push(Found { what, called, group, place });
+            for (index, range) in spans::elements(text, calls).ok_or_else(unknown_form)?.into_iter().enumerate() {
+                let entry = serde_json::from_str::<HookEntry>(&text[range]).ok();
+                if let Some((entry, hook)) = entry.and_then(|entry| entry.hook().map(|hook| (entry, hook))) {
+                    let installed = Installed { event: event.clone(), hook };
+                    found.push(Found { installed, entry, group, index });
                 }
             }
         }
@@ -197,67 +200,71 @@ fn find_all(text: &str) -> Result<Vec<Found>> {
     Ok(found)
 }
 
-/// Takes out the hooks of ours that are meant, and what is left empty by that.
-fn without(text: &str, is_meant: impl Fn(&Found) -> bool) -> Result<String> {
+/// Removes our hooks that `matches` selects, and the containers that become empty.
+fn remove_hooks(text: &str, matches: impl Fn(&Found) -> bool) -> Result<String> {
     let mut text = text.to_string();
-    while let Some(found) = find_all(&text)?.into_iter().rfind(|found| is_meant(found)) {
-        let event = found.what.event.as_str();
-        // Innermost first: what has become empty goes with its name.
-        let hooks = need(member(&text, whole(&text)?, "hooks")?)?;
-        let groups = need(member(&text, hooks.clone(), event)?)?;
-        let group = need(spans::elements(&text, groups.clone()).and_then(|groups| groups.get(found.group).cloned()))?;
-        let calls = need(member(&text, group, "hooks")?)?;
-        let alone = |range: &Range<usize>| spans::elements(&text, range.clone()).is_some_and(|list| list.len() == 1);
-        let only_event = spans::members(&text, hooks.clone()).is_some_and(|events| events.len() == 1);
-        text = match (alone(&calls), alone(&groups), only_event) {
-            (false, ..) => need(spans::without_element(&text, calls, found.place))?,
-            (true, false, _) => need(spans::without_element(&text, groups, found.group))?,
-            (true, true, false) => need(spans::without_member(&text, hooks, event))?,
-            (true, true, true) => need(spans::without_member(&text, whole(&text)?, "hooks"))?,
+    while let Some(found) = find_hooks(&text)?.into_iter().rfind(|found| matches(found)) {
+        let event = found.installed.event.as_str();
+        // The outermost container that would become empty is removed together with its key.
+        let hooks = require(member(&text, root_object(&text)?, "hooks")?)?;
+        let groups = require(member(&text, hooks.clone(), event)?)?;
+        let group =
+            require(spans::elements(&text, groups.clone()).and_then(|groups| groups.get(found.group).cloned()))?;
+        let calls = require(member(&text, group, "hooks")?)?;
+        let has_one_element =
+            |range: &Range<usize>| spans::elements(&text, range.clone()).is_some_and(|list| list.len() == 1);
+        let is_only_event = spans::members(&text, hooks.clone()).is_some_and(|events| events.len() == 1);
+        text = match (has_one_element(&calls), has_one_element(&groups), is_only_event) {
+            (false, ..) => require(spans::without_element(&text, calls, found.index))?,
+            (true, false, _) => require(spans::without_element(&text, groups, found.group))?,
+            (true, true, false) => require(spans::without_member(&text, hooks, event))?,
+            (true, true, true) => require(spans::without_member(&text, root_object(&text)?, "hooks"))?,
         };
     }
     Ok(text)
 }
 
-/// Adds a group to an event, making what is missing on the way.
-fn add(text: &str, event: &str, group: &Group) -> Result<String> {
+/// Adds a group to an event, creating missing containers.
+fn add(text: &str, event: &str, group: &HookGroup) -> Result<String> {
     let style = Style::of(text);
-    let root = whole(text)?;
+    let root = root_object(text)?;
     let Some(hooks) = member(text, root.clone(), "hooks")? else {
         let value = BTreeMap::from([(event, [group])]);
-        return need(spans::with_member(text, root, "hooks", &value_text(&style, &value, 1)?, &style, 0));
+        return require(spans::with_member(text, root, "hooks", &value_text(&style, &value, 1)?, &style, 0));
     };
     match member(text, hooks.clone(), event)? {
-        Some(groups) => need(spans::with_element(text, groups, &value_text(&style, group, 3)?, &style, 2)),
-        None => need(spans::with_member(text, hooks, event, &value_text(&style, &[group], 2)?, &style, 1)),
+        Some(groups) => require(spans::with_element(text, groups, &value_text(&style, group, 3)?, &style, 2)),
+        None => require(spans::with_member(text, hooks, event, &value_text(&style, &[group], 2)?, &style, 1)),
     }
 }
 
+/// Formats a value as JSON at an indentation level.
 fn value_text(style: &Style, value: &impl Serialize, level: usize) -> Result<String> {
     style.write(value, level).ok_or_else(|| Error::new(ErrorKind::Other, "cannot write the hook as JSON"))
 }
 
-/// The one object that a settings file is.
-fn whole(text: &str) -> Result<Range<usize>> {
-    spans::whole(text).map_err(|error| not_understood(&error))
+/// Returns the range of the top-level object of a settings file.
+fn root_object(text: &str) -> Result<Range<usize>> {
+    spans::whole(text).map_err(|error| unreadable(&error))
 }
 
+/// Returns the range of a member's value.
 fn member(text: &str, object: Range<usize>, name: &str) -> Result<Option<Range<usize>>> {
-    let members = spans::members(text, object).ok_or_else(odd_hooks)?;
-    // Of two members of one name the last counts, as in JavaScript.
+    let members = spans::members(text, object).ok_or_else(unknown_form)?;
+    // If a key appears twice, the last one counts, as in JavaScript.
     Ok(members.into_iter().rfind(|(key, _)| key == name).map(|(_, range)| range))
 }
 
-fn need<T>(found: Option<T>) -> Result<T> {
-    found.ok_or_else(odd_hooks)
+fn require<T>(found: Option<T>) -> Result<T> {
+    found.ok_or_else(unknown_form)
 }
 
-fn not_understood(why: &str) -> Error {
+fn unreadable(why: &str) -> Error {
     Error::new(ErrorKind::Other, format!("the settings are not understood: {why}"))
         .hint("put the file right; nothing was changed")
 }
 
-fn odd_hooks() -> Error {
+fn unknown_form() -> Error {
     Error::new(ErrorKind::Other, "the hooks in the settings have an unknown form")
         .hint("add the hook by hand (see README); nothing was changed")
 }
@@ -306,12 +313,12 @@ mod tests {
 "#;
 
     #[test]
-    fn a_new_file_holds_only_the_hooks() {
+    fn a_new_file_contains_only_the_hooks() {
         assert_eq!(with_hook("", &hook()).expect("edited"), NEW);
         assert_eq!(without_hook(NEW).expect("edited"), "{\n}\n");
     }
 
-    /// Files as people have them. Each must come back byte for byte when the hooks go again.
+    /// Realistic files. Removing the hooks again must restore each byte for byte.
     const FILES: [&str; 10] = [
         "{}",
         "{\n}\n",
@@ -337,7 +344,7 @@ mod tests {
             assert_eq!(installed(&with).expect("read").len(), 2, "{with}");
             assert_eq!(with_hook(&with, &hook()).expect("edited"), with, "a second time changes nothing");
             assert_eq!(without_hook(&with).expect("edited"), text);
-            // What was there is still there, in the same order.
+            // The original lines are still there, in the same order.
             let lines =
                 |text: &str| text.lines().map(|line| line.trim_end_matches(',').to_string()).collect::<Vec<_>>();
             if text.lines().count() > 3 {
@@ -371,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_not_touched() {
+    fn unreadable_files_are_not_changed() {
         for text in
             ["{", "[]", "{} {}", "\u{feff}{}", "// comment\n{}", "{\"hooks\": 1}", "{\"hooks\": {\"Stop\": {}}}"]
         {
@@ -393,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_read_as_they_come() {
+    fn complete_events_are_recognized() {
         let event = br#"{"session_id":"a","transcript_path":"/x/a.jsonl","hook_event_name":"Stop"}"#;
         assert_eq!(transcript_of(event), Some(PathBuf::from("/x/a.jsonl")));
         assert!(is_whole(event) && is_whole(&[event.as_slice(), b"\n"].concat()));

@@ -1,4 +1,4 @@
-//! Where the parts of a JSON text stand, and changes that leave all other bytes alone.
+//! Finds the byte ranges of JSON members and elements, and edits them without changing any other byte.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,66 +6,67 @@ use std::ops::Range;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// How a file is laid out.
+/// The formatting of a JSON file.
 #[derive(Debug)]
 pub(super) struct Style {
-    /// One step of indentation; none where all is on one line.
-    unit: Option<String>,
+    /// One level of indentation; `None` if everything is on one line.
+    indent: Option<String>,
     newline: &'static str,
 }
 
 impl Style {
+    /// Detects the formatting of `text`.
     pub(super) fn of(text: &str) -> Self {
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let indented = text.lines().map(|line| &line[..line.len() - line.trim_start().len()]).find(|i| !i.is_empty());
-        let unit = text.trim().contains('\n').then(|| indented.unwrap_or("  ").to_string());
-        Self { unit, newline }
+        let indent = text.trim().contains('\n').then(|| indented.unwrap_or("  ").to_string());
+        Self { indent, newline }
     }
 
-    /// A new line at a depth.
+    /// Returns a line break indented to `level`; empty if everything is on one line.
     fn line(&self, level: usize) -> String {
-        self.unit.as_ref().map(|unit| format!("{}{}", self.newline, unit.repeat(level))).unwrap_or_default()
+        self.indent.as_ref().map(|indent| format!("{}{}", self.newline, indent.repeat(level))).unwrap_or_default()
     }
 
     fn colon(&self) -> &'static str {
-        if self.unit.is_some() { ": " } else { ":" }
+        if self.indent.is_some() { ": " } else { ":" }
     }
 
-    /// A value as it would stand at a depth.
+    /// Formats a value as JSON for an indentation level.
     pub(super) fn write(&self, value: &impl serde::Serialize, level: usize) -> Option<String> {
-        let Some(unit) = &self.unit else { return serde_json::to_string(value).ok() };
+        let Some(indent) = &self.indent else { return serde_json::to_string(value).ok() };
         let mut bytes = Vec::new();
-        let formatter = serde_json::ser::PrettyFormatter::with_indent(unit.as_bytes());
+        let formatter = serde_json::ser::PrettyFormatter::with_indent(indent.as_bytes());
         value.serialize(&mut serde_json::Serializer::with_formatter(&mut bytes, formatter)).ok()?;
         Some(String::from_utf8(bytes).ok()?.replace('\n', &self.line(level)))
     }
 }
 
-/// The object that a whole text is.
+/// Returns the range of the top-level object of a text.
 pub(super) fn whole(text: &str) -> Result<Range<usize>, String> {
     let value: &RawValue = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if value.get().starts_with('{') { Ok(range_of(text, value)) } else { Err("it is no object".to_string()) }
 }
 
-/// The members of an object, in order; none if it is no object.
+/// Returns the members of an object, in order; `None` if it is not an object.
 pub(super) fn members(text: &str, object: Range<usize>) -> Option<Vec<(String, Range<usize>)>> {
     let members: Members<'_> = serde_json::from_str(&text[object]).ok()?;
     Some(members.0.into_iter().map(|(key, value)| (key, range_of(text, value))).collect())
 }
 
-/// The elements of an array, in order; none if it is no array.
+/// Returns the elements of an array, in order; `None` if it is not an array.
 pub(super) fn elements(text: &str, array: Range<usize>) -> Option<Vec<Range<usize>>> {
     let elements: Vec<&RawValue> = serde_json::from_str(&text[array]).ok()?;
     Some(elements.into_iter().map(|value| range_of(text, value)).collect())
 }
 
-/// A text without one element of an array.
+/// Returns the text without one element of an array.
 pub(super) fn without_element(text: &str, array: Range<usize>, at: usize) -> Option<String> {
     let elements = elements(text, array.clone())?;
     without_item(text, array, &elements, at)
 }
 
-/// A text without one member of an object.
+/// Returns the text without one member of an object.
 pub(super) fn without_member(text: &str, object: Range<usize>, name: &str) -> Option<String> {
     let members = members(text, object.clone())?;
     let at = members.iter().rposition(|(key, _)| key == name)?;
@@ -73,7 +74,7 @@ pub(super) fn without_member(text: &str, object: Range<usize>, name: &str) -> Op
     without_item(text, object, &values, at)
 }
 
-/// A text with one element more at the end of an array that stands at a depth.
+/// Returns the text with one more element at the end of an array, which is at indentation `level`.
 pub(super) fn with_element(
     text: &str,
     array: Range<usize>,
@@ -85,7 +86,7 @@ pub(super) fn with_element(
     Some(with_item(text, array, last, value, style, level))
 }
 
-/// A text with one member more at the end of an object that stands at a depth.
+/// Returns the text with one more member at the end of an object, which is at indentation `level`.
 pub(super) fn with_member(
     text: &str,
     object: Range<usize>,
@@ -99,6 +100,7 @@ pub(super) fn with_member(
     Some(with_item(text, object, last, &format!("{name}{}{value}", style.colon()), style, level))
 }
 
+/// Inserts an item after the last one of an array or object.
 fn with_item(
     text: &str,
     container: Range<usize>,
@@ -111,7 +113,7 @@ fn with_item(
     match last {
         Some(last) => format!("{},{line}{item}{}", &text[..last.end], &text[last.end..]),
         None => {
-            // What stands between the brackets stays behind the new item, so that it can come back.
+            // The white space between the brackets is kept after the new item, so that removing the item restores it.
             let inside = &text[container.start + 1..container.end - 1];
             let end = if inside.is_empty() { style.line(level) } else { inside.to_string() };
             format!("{}{line}{item}{end}{}", &text[..=container.start], &text[container.end - 1..])
@@ -119,7 +121,7 @@ fn with_item(
     }
 }
 
-/// Takes an item out, with the comma that parts it from its neighbour.
+/// Removes an item together with the comma that separates it from its neighbour.
 fn without_item(text: &str, container: Range<usize>, items: &[Range<usize>], at: usize) -> Option<String> {
     let item = items.get(at)?;
     let cut = match (at, items.len()) {
@@ -130,19 +132,19 @@ fn without_item(text: &str, container: Range<usize>, items: &[Range<usize>], at:
     Some(format!("{}{}", &text[..cut.start], &text[cut.end..]))
 }
 
-/// Where a borrowed value stands in the text it was read from.
+/// Returns the range of a borrowed value in the text it was read from.
 fn range_of(text: &str, value: &RawValue) -> Range<usize> {
     let start = value.get().as_ptr() as usize - text.as_ptr() as usize;
     start..start + value.get().len()
 }
 
-/// The members of an object in the order in which they stand.
+/// The members of an object in file order, duplicates included.
 struct Members<'t>(Vec<(String, &'t RawValue)>);
 
 impl<'de: 't, 't> Deserialize<'de> for Members<'t> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
             type Value = Vec<(String, &'de RawValue)>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -157,6 +159,6 @@ impl<'de: 't, 't> Deserialize<'de> for Members<'t> {
                 Ok(members)
             }
         }
-        deserializer.deserialize_map(InOrder).map(Members)
+        deserializer.deserialize_map(MembersVisitor).map(Members)
     }
 }

@@ -1,4 +1,4 @@
-//! Draws queries from documents: a session first, so that long ones do not dominate, then something in it.
+//! Draws random queries from documents: a session first, so that long ones do not dominate, then something in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,16 +7,16 @@ use unspool::document::{Document, Kind, Role};
 use super::Wanted;
 use crate::corpus::rng::Rng;
 
-/// How many queries of each class are drawn, and how often that is tried.
+/// The number of queries of each class, and the number of attempts.
 const EACH: usize = 24;
 const TRIES: usize = 4000;
-/// What more messages hold is not worth looking for.
+/// A text that more messages contain is not drawn.
 const TOO_MANY: usize = 40;
 
 /// A message, or a part of one.
 struct Text<'d> {
     document: &'d Document,
-    /// Small letters, white space folded.
+    /// In lower case, with white space folded.
     folded: String,
     /// The same without the separators of identifiers.
     joined: String,
@@ -27,11 +27,11 @@ struct Drawer<'d> {
     rng: Rng,
     texts: Vec<Text<'d>>,
     sessions: BTreeMap<&'d str, Vec<usize>>,
-    /// In how many texts a word stands.
+    /// The number of texts that contain a word.
     spread: BTreeMap<String, usize>,
 }
 
-/// Something that may be remembered: the query, and the texts it is found in.
+/// A query, and the texts that contain its words.
 type Drawn = Option<(String, Vec<usize>)>;
 /// Draws from one text.
 type Draw = fn(&mut Drawer<'_>, usize) -> Drawn;
@@ -81,7 +81,9 @@ pub(super) fn all(documents: &[Document]) -> Vec<Wanted> {
 
 impl<'d> Drawer<'d> {
     fn new(documents: &'d [Document]) -> Self {
-        let searched = documents.iter().filter(|one| one.role != Role::Meta && !one.is_duplicate && one.uuid.is_some());
+        let searched = documents
+            .iter()
+            .filter(|document| document.role != Role::Meta && !document.is_duplicate && document.uuid.is_some());
         let texts: Vec<Text<'d>> = searched.map(Text::new).collect();
         let mut sessions: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         let mut spread: BTreeMap<String, usize> = BTreeMap::new();
@@ -108,17 +110,17 @@ impl<'d> Drawer<'d> {
         }
     }
 
-    fn holding(&self, holds: impl Fn(&Text<'_>) -> bool) -> Vec<usize> {
-        (0..self.texts.len()).filter(|at| holds(&self.texts[*at])).collect()
+    fn containing(&self, contains: impl Fn(&Text<'_>) -> bool) -> Vec<usize> {
+        (0..self.texts.len()).filter(|at| contains(&self.texts[*at])).collect()
     }
 
     fn literally(&self, piece: &str) -> Vec<usize> {
         let piece = fold(piece);
-        self.holding(|text| text.folded.contains(&piece))
+        self.containing(|text| text.folded.contains(&piece))
     }
 
-    /// Words of a text, the rare and repeated ones first of all.
-    fn telling(&mut self, at: usize, count: usize) -> Option<Vec<String>> {
+    /// Distinctive words of a text: rare and repeated ones first.
+    fn distinctive(&mut self, at: usize, count: usize) -> Option<Vec<String>> {
         let all = self.texts.len() as f64;
         let weigh = |(word, times): (&String, &usize)| {
             let spread = self.spread[word] as f64;
@@ -146,10 +148,10 @@ impl<'d> Drawer<'d> {
     }
 
     fn with_words(&self, words: &[String]) -> Vec<usize> {
-        self.holding(|text| words.iter().all(|word| text.words.contains_key(word)))
+        self.containing(|text| words.iter().all(|word| text.words.contains_key(word)))
     }
 
-    /// A run of words of a line.
+    /// A few consecutive words of a line.
     fn run<'t>(&mut self, line: &'t str, low: usize, high: usize) -> Option<&'t str> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let count = self.rng.range(low, high).min(words.len());
@@ -162,7 +164,7 @@ impl<'d> Drawer<'d> {
         Some(&line[place(words[from])..place(last) + last.len()])
     }
 
-    /// One of the lines that fit.
+    /// A random line that fits.
     fn line(&mut self, at: usize, fits: impl Fn(&str) -> bool) -> Option<&'d str> {
         let document = self.texts[at].document;
         let lines: Vec<&str> = document.text.lines().map(str::trim).filter(|line| fits(line)).collect();
@@ -202,13 +204,13 @@ fn parts(name: &str) -> Vec<&str> {
 
 fn keyword(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
     let count = drawer.rng.range(2, 5);
-    let words = drawer.telling(at, count)?;
+    let words = drawer.distinctive(at, count)?;
     Some((words.join(" "), drawer.with_words(&words)))
 }
 
 fn typo(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
     let count = drawer.rng.range(2, 5);
-    let mut words = drawer.telling(at, count)?;
+    let mut words = drawer.distinctive(at, count)?;
     let right = drawer.with_words(&words);
     let word = words.iter_mut().find(|word| word.len() > 4)?;
     let place = drawer.rng.range(1, word.len() - 1);
@@ -232,7 +234,7 @@ fn natural(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
         return None;
     }
     let count = drawer.rng.range(2, 4);
-    let words = drawer.telling(at, count)?;
+    let words = drawer.distinctive(at, count)?;
     let query = match drawer.rng.below(3) {
         0 => format!("how did we do the {}", words.join(" and ")),
         1 => format!("what was it with the {} for my {}", words[1..].join(" "), words[0]),
@@ -261,7 +263,7 @@ fn pieces(name: &str) -> Vec<&str> {
 }
 
 fn named(drawer: &Drawer<'_>, name: &str) -> Vec<usize> {
-    drawer.holding(|text| text.document.text.contains(name))
+    drawer.containing(|text| text.document.text.contains(name))
 }
 
 fn identifier(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
@@ -286,7 +288,7 @@ fn identifier_part(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
     let from = drawer.rng.below(2);
     let query = pieces[from..from + pieces.len() - 1].join("_").to_lowercase();
     let joined = query.replace('_', "");
-    Some((query, drawer.holding(|text| text.joined.contains(&joined))))
+    Some((query, drawer.containing(|text| text.joined.contains(&joined))))
 }
 
 fn path(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
@@ -299,7 +301,7 @@ fn path(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
     };
     let query = file[from..].to_string();
     let is_of = |file: &String| file.strip_suffix(&query).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
-    let right = drawer.holding(|text| text.document.kind == Kind::ToolUse && text.document.files.iter().any(is_of));
+    let right = drawer.containing(|text| text.document.kind == Kind::ToolUse && text.document.files.iter().any(is_of));
     let sessions: BTreeSet<&str> = right.iter().map(|at| drawer.texts[*at].document.session.as_str()).collect();
     (sessions.len() <= 4).then_some((query, right))
 }
@@ -360,19 +362,19 @@ fn cjk(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
     Some((query, right))
 }
 
-/// A name that one has only begun to type.
+/// The beginning of a name.
 fn half_identifier(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
     let name = name(drawer, at, 2)?;
     let end = drawer.rng.range(name.len() * 2 / 3, name.len()).max(6);
     let query = &name[..end];
-    let right = drawer.holding(|text| text.folded.contains(&query.to_lowercase()));
+    let right = drawer.containing(|text| text.folded.contains(&query.to_lowercase()));
     Some((query.to_string(), right))
 }
 
-/// Words, one of them in the plural or in the past.
+/// Words, one of them in the plural or in the past tense.
 fn other_form(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
     let count = drawer.rng.range(2, 4);
-    let mut words = drawer.telling(at, count)?;
+    let mut words = drawer.distinctive(at, count)?;
     let right = drawer.with_words(&words);
     let word = words.iter_mut().find(|word| word.len() > 4 && !word.ends_with(['s', 'y', 'd', 'g', 'x']))?;
     *word = match drawer.rng.below(2) {
@@ -396,7 +398,7 @@ fn short_hash(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
     Some((query.to_string(), drawer.literally(query)))
 }
 
-/// Some lines as they stand, whatever is in them.
+/// Some lines as they are.
 fn pasted(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
     let lines: Vec<&str> = drawer.texts[at].document.text.lines().collect();
     let count = drawer.rng.range(3, 12);

@@ -1,4 +1,4 @@
-//! Queries written by hand for `fixtures/home`, as somebody would ask a month later.
+//! Queries written by hand for `fixtures/home`, as a user would ask a month later.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ const QUERIES: [(&str, &str, &[&str]); 40] = [
     ("phrase", "\"print stylesheet\"", &["10000002"]),
 ];
 
-/// All of them.
+/// All queries.
 pub(super) fn all() -> Vec<Wanted> {
     let wanted = |(class, query, sessions): &(&'static str, &str, &[&str])| Wanted {
         class,

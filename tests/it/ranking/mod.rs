@@ -1,9 +1,8 @@
-//! How well ranking finds what somebody remembers: known items, looked for in eleven ways.
-//!
-//! Queries are drawn from a seeded corpus (a session first, then something in it), and some are written by hand for the
-//! fixtures. What counts as right is told by the texts alone: every message that holds what was remembered. The
-//! figures are kept in `figures.txt`, which must match exactly, so that every change of ranking shows as a change of
-//! that file; `UNSPOOL_BLESS=1 cargo test ranking` writes it anew.
+//! Quality of ranking: known items, searched for in many ways, and the place at which they are found.
+//! Queries are drawn from a seeded corpus (a session first, then something in it); some are written by hand for the
+//! fixtures. Every message that contains the drawn text counts as a right answer. The figures are kept in
+//! `figures.txt`, which must match exactly, so that every change of ranking is visible as a change of that file.
+//! `UNSPOOL_BLESS=1 cargo test ranking` rewrites it.
 
 mod draw;
 mod fixtures;
@@ -12,31 +11,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use unspool::archive::search::{Request, Response, search};
+use unspool::archive::request::{Context, SearchRequest};
+use unspool::archive::{Archive, Local, NoRunner, SearchAnswer};
 use unspool::document::Document;
-use unspool::index::{IndexFolder, Reader, Sort};
-use unspool::query::{Filter, Query, Surroundings};
+use unspool::index::IndexFolder;
 use unspool::transcript::discover::Root;
 
 use crate::corpus::plan::{Options, generate};
-use crate::util::Env;
+use crate::support::env::Env;
 
 const SIZE: u64 = 24_000_000;
 const SEED: u64 = 11;
 /// 2026-11-16.
 const NOW: i64 = 1_794_787_200_000;
 
-/// Something that is looked for.
+/// An item to search for.
 pub(crate) struct Wanted {
     class: &'static str,
     query: String,
-    /// Sessions that hold it, by the beginning of their ids.
+    /// The sessions that contain it, by the beginning of their ids.
     sessions: BTreeSet<String>,
-    /// Messages that hold it; not asked for where there are none.
+    /// The messages that contain it; not checked if empty.
     messages: BTreeSet<String>,
 }
 
-/// Places of the first right session and the first right message, from 1.
+/// The ranks of the first right session and the first right message, from 1.
 #[derive(Clone, Copy, Default)]
 struct Place {
     session: Option<usize>,
@@ -50,29 +49,33 @@ fn ranking_is_as_recorded() {
     let env = Env::new();
     let root = env.path().join("corpus");
     generate(&Options { out: root.clone(), size: SIZE, seed: SEED }).expect("a corpus");
-    let reader = index(&env, &root);
-    report(&mut shown, "seeded corpus", &reader, &draw::all(&documents(&reader)));
+    let archive = index(&env, &root);
+    report(&mut shown, "seeded corpus", &archive, &draw::all(&documents(&env, &root)));
     let home = Env::with_fixtures("home");
     report(&mut shown, "fixtures", &index(&home, &home.claude()), &fixtures::all());
     compare(&shown);
 }
 
-fn index(env: &Env, root: &Path) -> Reader {
+fn index(env: &Env, root: &Path) -> Archive {
     let ran = env.run(&["index", "--root", root.to_str().expect("a path")]);
     assert!(matches!(ran.code, 0 | 3), "{}", ran.stderr);
-    let roots = [Root { path: root.to_path_buf(), required: true }];
-    IndexFolder::new(&env.index_dir(), &roots).read().expect("readable").expect("an index")
+    Archive::new(Local::new(roots(root), &env.index_dir()).into(), Box::new(NoRunner))
 }
 
-fn documents(reader: &Reader) -> Vec<Document> {
+fn roots(root: &Path) -> Vec<Root> {
+    vec![Root { path: root.to_path_buf(), required: true }]
+}
+
+fn documents(env: &Env, root: &Path) -> Vec<Document> {
+    let reader = IndexFolder::new(&env.index_dir(), &roots(root)).read().expect("readable").expect("an index");
     let files = reader.checkpoints().expect("checkpoints");
     files.iter().flat_map(|file| reader.documents_of(file.key()).expect("documents")).collect()
 }
 
-fn report(shown: &mut String, title: &str, reader: &Reader, all: &[Wanted]) {
+fn report(shown: &mut String, title: &str, archive: &Archive, all: &[Wanted]) {
     let mut classes: BTreeMap<&str, Vec<(&Wanted, Place)>> = BTreeMap::new();
     for wanted in all {
-        classes.entry(wanted.class).or_default().push((wanted, place(reader, wanted)));
+        classes.entry(wanted.class).or_default().push((wanted, place(archive, wanted)));
     }
     writeln!(shown, "\n== {title}: {} queries", all.len()).expect("written");
     for (class, asked) in &classes {
@@ -101,41 +104,31 @@ fn figures(places: impl Iterator<Item = Option<usize>>) -> String {
     format!("{:.3} {:.3} {:.3}", within(1), within(5), reciprocal / count)
 }
 
-fn place(reader: &Reader, wanted: &Wanted) -> Place {
-    let sessions = ask(reader, &wanted.query, false);
+fn place(archive: &Archive, wanted: &Wanted) -> Place {
+    let sessions = ask(archive, &wanted.query, false);
     let is_right = |id: &str| wanted.sessions.iter().any(|session| id.starts_with(session.as_str()));
     let session = sessions.sessions.iter().position(|found| {
         is_right(found.session.id.raw()) || found.hits[0].also_in.iter().any(|other| is_right(other.raw()))
     });
-    let message = if wanted.messages.is_empty() { None } else { message(&ask(reader, &wanted.query, true), wanted) };
+    let message = if wanted.messages.is_empty() { None } else { message(&ask(archive, &wanted.query, true), wanted) };
     Place { session: session.map(|at| at + 1), message: message.map(|at| at + 1), is_empty: sessions.total_hits == 0 }
 }
 
-fn message(response: &Response, wanted: &Wanted) -> Option<usize> {
-    response
+fn message(answer: &SearchAnswer, wanted: &Wanted) -> Option<usize> {
+    answer
         .sessions
         .iter()
         .position(|found| found.hits[0].uuid.as_ref().is_some_and(|uuid| wanted.messages.contains(uuid.raw())))
 }
 
-fn ask(reader: &Reader, text: &str, flat: bool) -> Response {
-    let query = Query::parse(text, &Surroundings::default()).expect("a query");
-    let request = Request {
-        query,
-        filter: Filter::default(),
-        limit: 10,
-        per_session: 1,
-        flat,
-        sort: Sort::Relevance,
-        around: (0, 0),
-        after: None,
-        now: NOW,
-        reveal: false,
-    };
-    search(reader, &request).expect("an answer")
+fn ask(archive: &Archive, text: &str, flat: bool) -> SearchAnswer {
+    let request =
+        SearchRequest { text: text.to_string(), per_session: Some(1), messages: flat, ..SearchRequest::default() };
+    let now = jiff::Timestamp::from_millisecond(NOW).expect("a time").to_zoned(jiff::tz::TimeZone::UTC);
+    archive.search(&request, &Context { now, ..Context::default() }).expect("an answer")
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test asks whether to record anew")]
+#[expect(clippy::disallowed_methods, reason = "a switch to rewrite the recorded figures")]
 fn compare(shown: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/ranking/figures.txt");
     if std::env::var_os("UNSPOOL_BLESS").is_some() {

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use clap::Args;
-use unspool::archive::history::{self, Request};
+use unspool::archive::FileAnswer;
+use unspool::archive::request::{FileQuestion, FileRequest};
 use unspool::error::{Error, ErrorKind};
 use unspool::render;
 
@@ -39,11 +40,11 @@ pub(crate) struct BlameArgs {
 pub(crate) fn run(config: &Config, args: &BlameArgs) -> anyhow::Result<u8> {
     let contents = read(&args.file)?;
     let (from, to) = args.lines.as_deref().map_or(Ok((1, usize::MAX)), range)?;
-    let request = Request { path: args.file.clone(), here: file::here(config)?, ..Request::default() };
-    let fresh = args.refresh.open(config)?;
-    let Some(blame) = history::blame(&fresh.reader, &request, &contents)? else {
-        out::note(&format!("no session is known to have touched {}", args.file));
-        return Ok(exit_code::NOTHING);
+    let question = FileQuestion::Blame { contents };
+    let request = FileRequest { path: args.file.clone(), question, ..FileRequest::default() };
+    let blame = match args.refresh.open(config)?.file(&request, &config.context())? {
+        FileAnswer::Blame(blame) => blame,
+        other => return Ok(file::nothing(&other)),
     };
     if args.json {
         out::print(config.color, |out| render::terminal::blame::blame_json(out, &blame, from, to))?;

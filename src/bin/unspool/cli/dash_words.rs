@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
 
-use crate::cli::resume::quoted;
+use unspool::archive::quoted;
 
 /// Options of every command that are not in the list of arguments.
 const ALWAYS: [&str; 4] = ["-h", "--help", "-V", "--version"];

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use unspool::archive::conversation::{Conversation, Nested, resolve};
+use unspool::archive::request::ConversationRequest;
 use unspool::archive::sessions::Session;
+use unspool::archive::{Archive, ConversationAnswer};
 use unspool::error::{Error, ErrorKind};
-use unspool::index::Reader;
-use unspool::render::Redaction;
+use unspool::render::Homes;
 use unspool::render::export::{Export, Form};
 
 use crate::cli::refresh::RefreshArgs;
@@ -78,11 +78,11 @@ impl Format {
 }
 
 pub(crate) fn run(config: &Config, args: &ExportArgs) -> anyhow::Result<u8> {
-    let fresh = args.refresh.open(config)?;
+    let archive = args.refresh.open(config)?;
     let mut written: HashMap<PathBuf, String> = HashMap::new();
     let mut code = exit_code::OK;
     for id in &args.ids {
-        match export(config, args, &fresh.reader, id, &mut written) {
+        match export(config, args, &archive, id, &mut written) {
             // The others are none the worse for it.
             Err(error) if args.ids.len() > 1 && is_about_id(&error) => code = code.max(out::explain(&error)),
             done => done?,
@@ -100,15 +100,15 @@ fn is_about_id(error: &anyhow::Error) -> bool {
 fn export(
     config: &Config,
     args: &ExportArgs,
-    reader: &Reader,
+    archive: &Archive,
     id: &str,
     written: &mut HashMap<PathBuf, String>,
 ) -> anyhow::Result<()> {
-    let target = resolve(reader, id)?;
-    let session = Session::find(reader, &target.session)?;
-    let conversation = Conversation::open(reader, &target)?;
+    let request = ConversationRequest { id: id.to_string(), reveal: args.reveal, ..args.parts.request() };
+    let answer = archive.conversation(&request, &config.context())?;
+    let target = answer.target.clone();
     let mut bytes = Vec::new();
-    write(config, args, &session, &conversation, &mut bytes)?;
+    write(config, args, answer, &mut bytes)?;
     if args.output.as_deref() == Some(Path::new("-")) {
         return out::print(config.color, |out| out.write_all(&bytes));
     }
@@ -123,13 +123,8 @@ fn export(
     out::print(config.color, |out| writeln!(out, "{shown}"))
 }
 
-fn write(
-    config: &Config,
-    args: &ExportArgs,
-    session: &Session,
-    conversation: &Conversation<'_>,
-    bytes: &mut Vec<u8>,
-) -> anyhow::Result<()> {
+fn write(config: &Config, args: &ExportArgs, answer: ConversationAnswer, bytes: &mut Vec<u8>) -> anyhow::Result<()> {
+    let session = &answer.session;
     let homes = if args.reveal { Vec::new() } else { homes(session) };
     let form = match args.format {
         Format::Md => Form::Markdown,
@@ -137,18 +132,10 @@ fn write(
         Format::Json => Form::Json,
     };
     let screen = config.screen();
-    let export = Export {
-        screen: &screen,
-        session,
-        veil: Redaction { reveal: args.reveal, homes },
-        tools: args.tools.into(),
-        form,
-    };
-    export.write(bytes, Nested::new(conversation, None, args.parts.scope())).map_err(|error| {
-        match error.downcast::<Error>() {
-            Ok(ours) => ours,
-            Err(error) => Error::io("write", Path::new("the export"), error),
-        }
+    let export = Export { screen: &screen, session, homes: Homes(homes), tools: args.tools.into(), form };
+    export.write(bytes, answer.turns).map_err(|error| match error.downcast::<Error>() {
+        Ok(ours) => ours,
+        Err(error) => Error::io("write", Path::new("the export"), error),
     })?;
     Ok(())
 }

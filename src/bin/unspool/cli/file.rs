@@ -1,7 +1,8 @@
 //! `unspool file`: which sessions touched a file.
 
 use clap::Args;
-use unspool::archive::history::{self, Here, Request, Scope};
+use unspool::archive::FileAnswer;
+use unspool::archive::request::{FileQuestion, FileRequest};
 use unspool::render;
 
 use crate::cli::filter::FilterArgs;
@@ -54,27 +55,19 @@ pub(crate) struct FileArgs {
 }
 
 pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
-    let scope = Scope { reads: args.reads || args.all, mentions: args.mentions || args.all, unconfirmed: args.all };
-    let request = Request {
-        path: args.path.clone(),
-        here: here(config)?,
-        scope,
+    let question = FileQuestion::Actions {
+        reads: args.reads || args.all,
+        mentions: args.mentions || args.all,
+        unconfirmed: args.all,
         diff: args.diff,
-        filter: args.filter.filter(config)?,
-        reveal: args.reveal,
     };
-    let fresh = args.refresh.open(config)?;
-    let files = history::file(&fresh.reader, &request)?;
-    if files.is_empty() {
-        if !args.json {
-            out::note(&format!(
-                "no session is known to have {} {}",
-                if args.all { "named" } else { "changed" },
-                args.path
-            ));
-        }
-        return Ok(exit_code::NOTHING);
-    }
+    let request =
+        FileRequest { path: args.path.clone(), question, filters: args.filter.filters(), reveal: args.reveal };
+    let files = match args.refresh.open(config)?.file(&request, &config.context())? {
+        FileAnswer::Actions(files) => files,
+        FileAnswer::Nothing(_) if args.json => return Ok(exit_code::NOTHING),
+        other => return Ok(nothing(&other)),
+    };
     if args.json {
         out::print(config.color, |out| render::terminal::history::actions_json(out, &files))?;
     } else if out::is_for_people(config.color) {
@@ -87,7 +80,10 @@ pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
     Ok(exit_code::OK)
 }
 
-/// Where the user is.
-pub(super) fn here(config: &Config) -> anyhow::Result<Here> {
-    Ok(Here { cwd: std::env::current_dir()?.to_string_lossy().into_owned(), home: config.screen().home })
+/// Reports that nothing is known about a file.
+pub(super) fn nothing(answer: &FileAnswer) -> u8 {
+    if let FileAnswer::Nothing(note) = answer {
+        out::note(&note.to_string());
+    }
+    exit_code::NOTHING
 }

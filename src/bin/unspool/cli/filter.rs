@@ -1,11 +1,7 @@
 //! The flags that narrow a search down, shared by all commands that look for something.
 
-use std::path::{Path, PathBuf};
-
 use clap::Args;
-use unspool::query::{Condition, Filter, Test};
-
-use crate::config::{self, Config};
+use unspool::archive::request::Filters;
 
 /// What may be found. Several values of one flag are alternatives; different flags must all hold.
 #[derive(Args, Clone, Debug, Default)]
@@ -96,89 +92,29 @@ impl FilterArgs {
         "no_agents",
     ];
 
-    /// The filter these flags stand for.
-    pub(crate) fn filter(&self, config: &Config) -> anyhow::Result<Filter> {
-        let around = config.surroundings();
-        let mut conditions = Vec::new();
-        let dates = [("since", &self.since), ("until", &self.until)];
-        let lists = [
-            ("role", &self.role),
-            ("kind", &self.kind),
-            ("tool", &self.tool),
-            ("file", &self.file),
-            ("project", &self.project),
-            ("cwd", &self.cwd),
-            ("session", &self.session),
-            ("branch", &self.branch),
-            ("model", &self.model),
-        ];
-        for (field, values) in lists {
-            for value in values {
-                let value = if field == "cwd" { folder(value, around.folder.as_deref()) } else { value.clone() };
-                conditions.push(Condition::parse(field, &value, &around)?);
-            }
+    /// Returns the filters as they were typed.
+    pub(crate) fn filters(&self) -> Filters {
+        let agents = match (self.agents, self.no_agents) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        };
+        Filters {
+            role: self.role.clone(),
+            kind: self.kind.clone(),
+            tool: self.tool.clone(),
+            file: self.file.clone(),
+            project: self.project.clone(),
+            here: self.here,
+            cwd: self.cwd.clone(),
+            session: self.session.clone(),
+            branch: self.branch.clone(),
+            model: self.model.clone(),
+            since: self.since.clone(),
+            until: self.until.clone(),
+            errors: self.errors,
+            agents,
+            include_current: self.include_current,
         }
-        for (field, value) in dates {
-            if let Some(value) = value {
-                conditions.push(Condition::parse(field, value, &around)?);
-            }
-        }
-        if self.here {
-            conditions.push(Test::Here(here(Path::new(around.folder.as_deref().unwrap_or(".")))).into());
-        }
-        if self.errors {
-            conditions.push(Test::Error.into());
-        }
-        if self.agents || self.no_agents {
-            conditions.push(Condition { negated: self.no_agents, ..Condition::from(Test::Agent) });
-        }
-        let current = config::var("CLAUDE_CODE_SESSION_ID").filter(|_| !self.include_current);
-        let current = current.map(|id| id.to_string_lossy().into_owned());
-        let without_session = current.filter(|id| !names_session(&conditions, id));
-        Ok(Filter { meta: false, without_session, conditions })
-    }
-}
-
-/// A folder that is there as seen from the current one is meant by its whole path; any other stays as it was typed.
-fn folder(value: &str, current: Option<&str>) -> String {
-    let there = current.map(|current| Path::new(current).join(value)).filter(|path| path.is_dir());
-    there.map_or_else(|| value.to_string(), |path| path.to_string_lossy().into_owned())
-}
-
-/// Whether somebody asks for just this session.
-pub(crate) fn names_session(conditions: &[Condition], id: &str) -> bool {
-    let id = id.to_lowercase();
-    let names = |one: &Condition| matches!(&one.test, Test::Session(named) if id.starts_with(&named.to_lowercase()));
-    conditions.iter().any(|one| !one.negated && names(one))
-}
-
-/// The folder, or if it is in a repository, the top of that and of all its worktrees.
-fn here(folder: &Path) -> Vec<String> {
-    let mut found = vec![folder.to_path_buf()];
-    if let Some(top) = folder.ancestors().find(|dir| fs_err::metadata(dir.join(".git")).is_ok()) {
-        found.push(top.to_path_buf());
-        let git = git_dir(top);
-        // The worktrees of a repository know one another through its own folder.
-        let common = git.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == ".git")).unwrap_or(&git);
-        found.extend(common.parent().map(Path::to_path_buf));
-        let worktrees = fs_err::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
-        for worktree in worktrees {
-            let gitdir = fs_err::read_to_string(worktree.path().join("gitdir")).unwrap_or_default();
-            found.extend(Path::new(gitdir.trim()).parent().map(Path::to_path_buf));
-        }
-    }
-    let mut names: Vec<String> = found.iter().map(|path| path.to_string_lossy().replace('\\', "/")).collect();
-    names.sort_unstable();
-    names.dedup();
-    names.retain(|name| !name.is_empty());
-    names
-}
-
-/// The folder with a repository's own files; a worktree has a file there that names it.
-fn git_dir(top: &Path) -> PathBuf {
-    let own = top.join(".git");
-    match fs_err::read_to_string(&own) {
-        Ok(text) => text.trim().strip_prefix("gitdir: ").map_or(own, |named| top.join(named)),
-        Err(_) => own,
     }
 }

@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use clap::Args;
-use unspool::archive::upkeep;
-use unspool::error::{Error, ErrorKind};
 use unspool::untrusted::one_line;
 
 use crate::cli::prune::{confirmed, describe};
@@ -32,9 +30,7 @@ pub(crate) struct ForgetArgs {
 }
 
 pub(crate) fn run(config: &Config, args: &ForgetArgs) -> anyhow::Result<u8> {
-    let none = || Error::new(ErrorKind::Unusable, "there is no index yet").hint("run `unspool index`");
-    let reader = config.store.read()?.ok_or_else(none)?;
-    let (session, planned) = upkeep::session_files(&reader, &args.session)?;
+    let (session, planned) = config.local.forgettable(&args.session)?;
     let what = format!("session {}: {}", one_line(&session), describe(&planned));
     if args.dry_run {
         out::print(config.color, |out| writeln!(out, "{what} would be removed"))?;
@@ -43,7 +39,7 @@ pub(crate) fn run(config: &Config, args: &ForgetArgs) -> anyhow::Result<u8> {
     if !args.yes && !confirmed(&format!("Erase {what} from the index for good?"))? {
         return Ok(exit_code::NOTHING);
     }
-    upkeep::forget(&config.store, &session, Duration::from_secs(5))?;
+    config.local.forget(&session, Duration::from_secs(5))?;
     out::print(config.color, |out| writeln!(out, "erased {what}"))?;
     Ok(exit_code::OK)
 }

@@ -45,7 +45,7 @@ pub(crate) struct IndexArgs {
 
     /// Wait a moment first
     #[arg(long, hide = true)]
-    pick_copy: bool,
+    settle: bool,
 
     /// For timers: another run being under way is no failure, and `status` tells how it went
     #[arg(long)]
@@ -56,7 +56,7 @@ pub(crate) fn run(config: &Config, args: &IndexArgs) -> anyhow::Result<u8> {
     stop_on_signals();
     if args.scheduled {
         let task = if args.rebuild { Task::Rebuild } else { Task::Index };
-        return record::kept(&config.store, task, config::now, || run_once(config, args));
+        return record::kept(&config.local, task, config::now, || run_once(config, args));
     }
     run_once(config, args).map(|code| code.unwrap_or(exit_code::OK))
 }
@@ -72,11 +72,11 @@ fn run_once(config: &Config, args: &IndexArgs) -> anyhow::Result<Option<u8>> {
         wait: Duration::from_secs(args.wait),
         only: args.file.iter().map(std::path::absolute).collect::<Result<_, _>>()?,
     };
-    if args.pick_copy {
+    if args.settle {
         // Claude Code may still be writing what its hook told us of.
         std::thread::sleep(Duration::from_millis(300));
     }
-    let updated = update(&config.store, &config.roots, &options, &progress);
+    let updated = update(config.local.folder(), &config.roots, &options, &progress);
     progress.clear();
     let report = match updated {
         Err(error) if error.kind == unspool::error::ErrorKind::Busy && args.scheduled => {

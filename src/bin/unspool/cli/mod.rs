@@ -153,7 +153,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
     }
     let config = Config::new(&cli.global)?;
     if crate::out::notes_are_seen() {
-        crate::schedule::record::remind(&config.store, crate::config::now());
+        crate::schedule::record::remind(&config.local, crate::config::now());
     }
     match cli.command {
         Command::Search(args) => search::run(&config, &args),
@@ -172,7 +172,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         Command::Prune(args) => prune::run(&config, &args),
         Command::Forget(args) => forget::run(&config, &args),
         Command::Schema => {
-            out::print(config.color, |out| out.write_all(json::SEARCH_SCHEMA.as_bytes()))?;
+            out::print(config.color, |out| out.write_all(json::schema().as_bytes()))?;
             Ok(exit_code::OK)
         }
         Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Help(_) => Ok(crate::exit_code::OK),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use unspool::archive::upkeep::{self, Removed};
+use unspool::archive::upkeep::Removed;
 use unspool::render::terminal::style::count;
 
 use crate::config::Config;
@@ -27,8 +27,7 @@ pub(crate) struct PruneArgs {
 }
 
 pub(crate) fn run(config: &Config, args: &PruneArgs) -> anyhow::Result<u8> {
-    let Some(reader) = config.store.read()? else { return Ok(exit_code::OK) };
-    let planned = upkeep::gone(&reader)?;
+    let planned = config.local.prunable()?;
     let what = describe(&planned);
     if planned.files.is_empty() && !args.dry_run {
         out::print(config.color, |out| writeln!(out, "nothing to remove: no indexed file is gone"))?;
@@ -37,7 +36,7 @@ pub(crate) fn run(config: &Config, args: &PruneArgs) -> anyhow::Result<u8> {
     if args.dry_run {
         let screen = config.screen();
         out::print(config.color, |out| {
-            planned.files.iter().try_for_each(|file| writeln!(out, "{}", screen.path(&file.path())))?;
+            planned.files.iter().try_for_each(|file| writeln!(out, "{}", screen.path(file)))?;
             writeln!(out, "{what} would be removed")
         })?;
         return Ok(exit_code::OK);
@@ -45,7 +44,7 @@ pub(crate) fn run(config: &Config, args: &PruneArgs) -> anyhow::Result<u8> {
     if !args.yes && !confirmed(&format!("Remove {what} for good?"))? {
         return Ok(exit_code::NOTHING);
     }
-    let removed = upkeep::prune(&config.store, Duration::from_secs(5))?;
+    let removed = config.local.prune(Duration::from_secs(5))?;
     out::print(config.color, |out| writeln!(out, "removed {}", describe(&removed)))?;
     Ok(exit_code::OK)
 }

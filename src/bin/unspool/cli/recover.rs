@@ -4,9 +4,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use unspool::archive::history::{self, Moment, Recovered, Request};
-use unspool::dates::{self, Edge};
+use unspool::archive::FileAnswer;
+use unspool::archive::history::Recovered;
+use unspool::archive::request::{FileQuestion, FileRequest, Moment};
 use unspool::error::{Error, ErrorKind};
+use unspool::render;
 use unspool::untrusted;
 
 use crate::cli::file;
@@ -56,20 +58,20 @@ pub(crate) struct RecoverArgs {
 }
 
 pub(crate) fn run(config: &Config, args: &RecoverArgs) -> anyhow::Result<u8> {
-    let request = Request { path: args.path.clone(), here: file::here(config)?, ..Request::default() };
-    let moment = moment(config, args)?;
-    let fresh = args.refresh.open(config)?;
-    if args.list {
-        let Some((path, versions)) = history::versions(&fresh.reader, &request)? else { return Ok(nothing(args)) };
-        let screen = config.screen();
-        if args.json {
-            out::print(config.color, |out| unspool::render::terminal::history::versions_json(out, &path, &versions))?;
-        } else {
-            pager::print(config, |out| screen.versions(out, &path, &versions))?;
+    let question = if args.list { FileQuestion::Versions } else { FileQuestion::Contents { at: moment(args) } };
+    let request = FileRequest { path: args.path.clone(), question, ..FileRequest::default() };
+    let recovered = match args.refresh.open(config)?.file(&request, &config.context())? {
+        FileAnswer::Contents(recovered) => recovered,
+        FileAnswer::Versions { path, versions } => {
+            if args.json {
+                out::print(config.color, |out| render::terminal::history::versions_json(out, &path, &versions))?;
+            } else {
+                pager::print(config, |out| config.screen().versions(out, &path, &versions))?;
+            }
+            return Ok(exit_code::OK);
         }
-        return Ok(exit_code::OK);
-    }
-    let Some(recovered) = history::recover(&fresh.reader, &request, &moment)? else { return Ok(nothing(args)) };
+        other => return Ok(file::nothing(&other)),
+    };
     match &args.out {
         Some(folder) => {
             let written = write_below(folder, &recovered)?;
@@ -86,29 +88,13 @@ pub(crate) fn run(config: &Config, args: &RecoverArgs) -> anyhow::Result<u8> {
     Ok(if recovered.doubts.is_empty() { exit_code::OK } else { exit_code::PROBLEMS })
 }
 
-fn moment(config: &Config, args: &RecoverArgs) -> anyhow::Result<Moment> {
-    let screen = config.screen();
-    let now = jiff::Timestamp::from_millisecond(screen.now)?.to_zoned(screen.zone);
-    Ok(match (&args.at, &args.session, &args.before_session) {
-        (Some(at), ..) => Moment::At(instant(at, &now)?),
+fn moment(args: &RecoverArgs) -> Moment {
+    match (&args.at, &args.session, &args.before_session) {
+        (Some(at), ..) => Moment::At(at.clone()),
         (_, Some(session), _) => Moment::After(session.clone()),
         (_, _, Some(session)) => Moment::Before(session.clone()),
         _ => Moment::End,
-    })
-}
-
-/// A time of day means that instant, a day or month its end.
-fn instant(text: &str, now: &jiff::Zoned) -> anyhow::Result<i64> {
-    if let Ok(exact) = text.trim().parse::<jiff::Timestamp>() {
-        return Ok(exact.as_millisecond());
     }
-    let edge = if text.contains([':', '@']) { Edge::Since } else { Edge::Until };
-    Ok(dates::parse(text, now, edge)?)
-}
-
-fn nothing(args: &RecoverArgs) -> u8 {
-    out::note(&format!("nothing is recorded of what {} held then", args.path));
-    exit_code::NOTHING
 }
 
 /// Writes to a new file below a folder; never over another file, and never to where it was.

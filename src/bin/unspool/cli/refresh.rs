@@ -1,25 +1,17 @@
-//! Brings the index up to date before a search, when that is cheap.
+//! Opens the archive for a command, and brings its index up to date first when that is cheap.
 //!
-//! The walk that tells what is new happens here; writing is left to a child process, `unspool index`, so that a
-//! search never holds a writer and never dies of one.
+//! Writing is left to a child process, `unspool index`, so that a search never holds a writer and never dies of one.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use unspool::index::Reader;
-use unspool::render::terminal::style::behind;
-use unspool::update::{Lag, lag};
+use unspool::archive::{Archive, Runner};
+use unspool::error::{Error, ErrorKind, Result};
 
 use crate::config::Config;
 use crate::exit_code;
 use crate::out;
-
-/// More than this is not read while somebody waits for an answer.
-const CHEAP: u64 = 64 << 20;
-/// How long a search waits for the index.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The option of all commands that answer from the index: do not bring it up to date first.
 #[derive(Args, Debug)]
@@ -30,107 +22,77 @@ pub(crate) struct RefreshArgs {
 }
 
 impl RefreshArgs {
-    /// Opens the index, bringing it up to date first unless that would take long or is not wanted.
-    pub(crate) fn open(&self, config: &Config) -> anyhow::Result<Fresh> {
-        open(config, !self.no_refresh)
-    }
-}
-
-/// An index to search in, and how far it is behind.
-#[derive(Debug)]
-pub(crate) struct Fresh {
-    pub(crate) reader: Reader,
-    pub(crate) behind: Option<Lag>,
-}
-
-fn open(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
-    let Some(reader) = config.store.read()? else {
-        return first_time(config, refresh);
-    };
-    missing_roots(config, "; answering from the index as it is");
-    if !refresh {
-        if reader.is_blank() {
-            out::note("the index holds nothing yet; `unspool index` reads all sessions");
+    /// Opens the archive, bringing its index up to date first unless that would take long or is not wanted.
+    pub(crate) fn open(&self, config: &Config) -> Result<Archive> {
+        let archive = archive(config);
+        let mut report = |note: unspool::archive::Note| out::note(&note.to_string());
+        if self.no_refresh {
+            archive.leave_as_is(&mut report)?
+        } else {
+            archive.freshen(&mut report)?
         }
-        return Ok(Fresh { reader, behind: None });
-    }
-    let (before, _) = lag(&reader, &config.roots)?;
-    if before == Lag::default() {
-        return Ok(Fresh { reader, behind: None });
-    }
-    if before.bytes > CHEAP || !run_index(config, PATIENCE)? {
-        out::note(&format!(
-            "the index is {}; answering from it as it is (`unspool index` brings it up to date)",
-            behind(before)
-        ));
-        return Ok(Fresh { reader, behind: Some(before) });
-    }
-    let reader = config.store.read()?.unwrap_or(reader);
-    Ok(Fresh { reader, behind: None })
-}
-
-/// Says which folders are not there, and what comes of it: nothing new will be found.
-fn missing_roots(config: &Config, so: &str) {
-    let missing = |path: &Path| matches!(path.try_exists(), Ok(false));
-    let all_missing = config.roots.iter().all(|root| missing(&root.path));
-    // Of the usual places, one is enough.
-    for root in config.roots.iter().filter(|root| (root.required || all_missing) && missing(&root.path)) {
-        out::note(&format!("there is no folder {}{so}", root.path.display()));
+        Ok(archive)
     }
 }
 
-/// There is no index yet: make one, however long it takes, and let the user watch.
-fn first_time(config: &Config, refresh: bool) -> anyhow::Result<Fresh> {
-    if refresh {
-        out::note("there is no index yet; reading all sessions once");
-        missing_roots(config, "");
-        let status = index_command(config)?.stdout(Stdio::null()).status()?;
+/// Returns the archive, with its index as it is.
+pub(crate) fn archive(config: &Config) -> Archive {
+    Archive::new(config.local.clone(), Box::new(ChildProcess { args: index_args(config) }))
+}
+
+/// Runs `unspool index`.
+struct ChildProcess {
+    args: Vec<std::ffi::OsString>,
+}
+
+impl ChildProcess {
+    fn command(&self) -> Result<Command> {
+        let program = std::env::current_exe().map_err(|error| Error::new(ErrorKind::Other, error.to_string()))?;
+        let mut command = Command::new(program);
+        command.arg("index").args(&self.args);
+        Ok(command)
+    }
+}
+
+impl Runner for ChildProcess {
+    fn run(&self, patience: Duration) -> Result<bool> {
+        let mut command = self.command()?;
+        command.args(["--quiet", "--wait", "0"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let Ok(mut child) = command.spawn() else { return Ok(false) };
+        let deadline = Instant::now() + patience;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            match child.try_wait() {
+                Ok(Some(status)) => return Ok(matches!(status.code(), Some(0 | 3))),
+                Ok(None) if Instant::now() <= deadline => {}
+                // It goes on by itself; the next search will find its work done.
+                Ok(None) | Err(_) => return Ok(false),
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+    }
+
+    fn run_first(&self) -> Result<()> {
+        let status = self.command()?.stdout(Stdio::null()).status();
+        let status =
+            status.map_err(|error| Error::new(ErrorKind::Other, format!("cannot run unspool index: {error}")))?;
         if status.code() == Some(i32::from(exit_code::INTERRUPTED)) {
-            return Err(unspool::error::Error::new(
-                unspool::error::ErrorKind::Interrupted,
-                "interrupted while indexing",
-            )
-            .into());
+            return Err(Error::new(ErrorKind::Interrupted, "interrupted while indexing"));
         }
-    }
-    match config.store.read()? {
-        Some(reader) => Ok(Fresh { reader, behind: None }),
-        None => Err(unspool::error::Error::new(unspool::error::ErrorKind::Unusable, "there is no index")
-            .hint("run `unspool index`")
-            .into()),
+        Ok(())
     }
 }
 
-/// Runs `unspool index` beside us; says whether it ended well within the time.
-fn run_index(config: &Config, patience: Duration) -> anyhow::Result<bool> {
-    let mut command = index_command(config)?;
-    command.args(["--quiet", "--wait", "0"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let Ok(mut child) = command.spawn() else { return Ok(false) };
-    let deadline = Instant::now() + patience;
-    let mut pause = Duration::from_millis(1);
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(matches!(status.code(), Some(0 | 3)));
-        }
-        if Instant::now() > deadline {
-            // It goes on by itself; the next search will find its work done.
-            return Ok(false);
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(10));
-    }
-}
-
-fn index_command(config: &Config) -> anyhow::Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.arg("index");
+fn index_args(config: &Config) -> Vec<std::ffi::OsString> {
+    let mut args = Vec::new();
     if config.roots.iter().any(|root| root.required) {
-        config.roots.iter().for_each(|root| {
-            command.arg("--root").arg(&root.path);
-        });
+        for root in &config.roots {
+            args.extend(["--root".into(), root.path.clone().into_os_string()]);
+        }
     }
-    if let Some(dir) = config.store.directory().parent() {
-        command.arg("--index-dir").arg(dir);
+    if let Some(dir) = config.local.directory().parent() {
+        args.extend(["--index-dir".into(), dir.as_os_str().to_os_string()]);
     }
-    Ok(command)
+    args
 }

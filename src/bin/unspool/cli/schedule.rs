@@ -209,7 +209,7 @@ fn uninstall(config: &Config, place: &Place, args: &UninstallArgs) -> anyhow::Re
         return Ok(exit_code::OK);
     }
     steps.iter().try_for_each(crate::schedule::Step::carry_out)?;
-    Task::ALL.into_iter().for_each(|task| Record::remove(&config.store, task));
+    Task::ALL.into_iter().for_each(|task| Record::remove(&config.local, task));
     out::print(config.color, |out| writeln!(out, "removed; nothing is scheduled any more"))?;
     Ok(exit_code::OK)
 }
@@ -220,7 +220,7 @@ fn status(config: &Config, place: &Place, args: &StatusArgs) -> anyhow::Result<u
         let jobs = scheduler.status()?;
         found.extend(jobs.into_iter().map(|job| (scheduler.name(), job)));
     }
-    let at_work = config.store.writer_at_work().is_some();
+    let at_work = config.local.folder().writer_at_work().is_some();
     let rows: Vec<Row> =
         found.into_iter().map(|(backend, job)| Row::new(config, place, backend, job, at_work)).collect();
     let failed = rows.iter().any(|row| row.job.failed || row.missing || !row.job.active);
@@ -255,7 +255,7 @@ impl Row {
     fn new(config: &Config, place: &Place, backend: &'static str, mut job: JobStatus, at_work: bool) -> Self {
         let missing = job.program.as_ref().is_some_and(|program| !program.is_file());
         let task = Task::ALL.into_iter().find(|task| task.name() == job.task);
-        let record = task.and_then(|task| Record::read(&config.store, task));
+        let record = task.and_then(|task| Record::read(&config.local, task));
         let mut trouble = None;
         if let Some(record) = record {
             let outcome = record.outcome(config::now(), at_work);

@@ -3,27 +3,21 @@
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use unspool::archive::search::{Cursor, Request, Response, Suggestion, as_text, search, suggestions};
-use unspool::error::{Error, ErrorKind};
-use unspool::index::Sort;
-use unspool::query::{Filter, Query};
+use unspool::archive::SearchAnswer;
+use unspool::archive::request::{SearchRequest, Sort};
 use unspool::render::json;
 use unspool::render::terminal::hits;
 use unspool::render::terminal::hits::{Extras, Listing};
 
 use crate::cli::dash_words::joined;
-use crate::cli::filter::{FilterArgs, names_session};
+use crate::cli::filter::FilterArgs;
 use crate::cli::refresh::RefreshArgs;
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::exit_code;
 use crate::out;
 
 /// The most results one call may ask for.
 const LIMIT_CAP: usize = 10_000;
-/// The most messages around a hit.
-const AROUND_CAP: usize = 200;
-/// How many hits of each session are shown when nothing else is said.
-const PER_SESSION: usize = 3;
 
 /// Find sessions and messages
 ///
@@ -92,54 +86,6 @@ impl SearchArgs {
     pub(super) fn words(&self) -> String {
         joined(&self.query)
     }
-
-    /// What is asked, as a number: all that decides which hits there are, and in which order. Taken from what was
-    /// typed: `2d` is another time on the next page.
-    fn question(&self) -> u16 {
-        let text = (&self.query, &self.text, self.fixed_strings, self.ignore_case);
-        let asked = format!("{text:?} {:?} {:?}", (self.sort, self.meta, self.messages), self.filter);
-        (xxhash_rust::xxh3::xxh3_64(asked.as_bytes()) & 0xffff) as u16
-    }
-
-    /// Where an earlier answer to the same question ended.
-    fn place(&self, cursor: &str) -> Result<Cursor, Error> {
-        let refused = |what: String, hint: &str| Error::new(ErrorKind::Usage, what).hint(hint);
-        let place: Cursor =
-            cursor.parse().map_err(|()| refused(format!("{cursor:?} is no cursor"), "use one that an answer gave"))?;
-        if !place.belongs_to(self.question()) {
-            let hint = "give the query, the filters and the order of the answer it comes from, or leave it out";
-            return Err(refused(format!("the cursor {cursor} belongs to another search"), hint));
-        }
-        Ok(place)
-    }
-
-    fn query(&self, config: &Config) -> anyhow::Result<Query> {
-        let text = joined(&self.text);
-        Ok(match (self.query.is_empty(), self.text.is_empty()) {
-            (true, true) => Query::everything(),
-            _ if self.fixed_strings => {
-                let all = [self.query.as_slice(), &self.text].concat();
-                Query::literal(&joined(&all), self.ignore_case)?
-            }
-            (true, false) => Query::plain(&text)?,
-            (false, true) => parsed(config, &self.words())?,
-            (false, false) => {
-                let mut query = Query::parse(&self.words(), &config.surroundings())?;
-                query.chunks.extend(Query::plain(&text)?.chunks);
-                query.text = format!("{} {text}", query.text);
-                query
-            }
-        })
-    }
-}
-
-/// Reads a query. What cannot be understood is plain text, if it stands somewhere as it was typed.
-fn parsed(config: &Config, text: &str) -> Result<Query, Error> {
-    Query::parse(text, &config.surroundings()).or_else(|error| {
-        let reader = config.store.read().ok().flatten();
-        let plain = reader.and_then(|reader| as_text(&reader, text, &Filter::default()).ok().flatten());
-        plain.ok_or(error)
-    })
 }
 
 /// How hits are shown.
@@ -197,6 +143,12 @@ impl ShownArgs {
         let wanted = [(self.list, Listing::Ids), (self.count, Listing::Counts), (self.paths, Listing::Paths)];
         wanted.into_iter().find(|(wanted, _)| *wanted).map(|(_, listing)| listing)
     }
+
+    /// Returns the number of messages before and after each hit.
+    fn around(&self) -> (usize, usize) {
+        let both = self.context.unwrap_or(0);
+        (self.before_context.unwrap_or(both), self.after_context.unwrap_or(both))
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -210,119 +162,79 @@ enum Order {
     Oldest,
 }
 
-pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
-    let start = Instant::now();
-    let request = request(config, args)?;
-    let fresh = args.refresh.open(config)?;
-    let mut response = search(&fresh.reader, &request)?;
-    response.next = response.next.map(|cursor| cursor.of(args.question()));
-    let nothing = response.total_hits == 0;
-    let instead = if nothing && !args.shown.quiet { suggestions(&fresh.reader, &request)? } else { Vec::new() };
-    let elapsed_ms = start.elapsed().as_secs_f64() * 1000.0;
-    if args.shown.json && !args.shown.quiet {
-        out::print(config.color, |out| json::search(out, &response, &instead, elapsed_ms, fresh.behind))?;
-    } else if !args.shown.quiet {
-        notes(&request, &response, &instead);
-        show(config, args, &response, elapsed_ms)?;
+impl From<Order> for Sort {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Relevance => Self::Relevance,
+            Order::Newest => Self::Newest,
+            Order::Oldest => Self::Oldest,
+        }
     }
-    // The process ends here, and the system unmaps all files at once. One by one it takes a tenth of a search.
-    std::mem::forget(fresh);
-    Ok(if nothing { exit_code::NOTHING } else { exit_code::OK })
 }
 
-fn show(config: &Config, args: &SearchArgs, response: &Response, elapsed_ms: f64) -> anyhow::Result<()> {
-    if response.total_hits == 0 {
+pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
+    let start = Instant::now();
+    let archive = args.refresh.open(config)?;
+    let answer = archive.search(&request(config, args), &config.context())?;
+    let elapsed_ms = start.elapsed().as_secs_f64() * 1000.0;
+    let code = if answer.total_hits == 0 { exit_code::NOTHING } else { exit_code::OK };
+    if args.shown.json && !args.shown.quiet {
+        out::print(config.color, |out| json::search(out, &answer, elapsed_ms))?;
+    } else if !args.shown.quiet {
+        answer.notes.iter().for_each(|note| out::note(&note.to_string()));
+        answer.suggestions.iter().for_each(|one| out::note(&format!("hint: try {}", hits::suggestion(one))));
+        show(config, args, &answer, elapsed_ms)?;
+    }
+    // The process ends here, and the system unmaps all files at once. One by one it takes a tenth of a search.
+    std::mem::forget(archive);
+    Ok(code)
+}
+
+fn show(config: &Config, args: &SearchArgs, answer: &SearchAnswer, elapsed_ms: f64) -> anyhow::Result<()> {
+    if answer.total_hits == 0 {
         return Ok(());
     }
     if let Some(listing) = args.shown.listing() {
         let end = if args.shown.null { 0 } else { b'\n' };
         let mut list = Vec::new();
-        hits::sessions(&mut list, response, listing, end, out::is_terminal() && !args.shown.null)?;
+        hits::sessions(&mut list, answer, listing, end, out::is_terminal() && !args.shown.null)?;
         return out::write_all(&list);
     }
     let extras = Extras { explain: args.shown.explain, elapsed_ms };
-    let for_people = out::is_for_people(config.color) || extras.explain || has_context(args);
+    let for_people = out::is_for_people(config.color) || extras.explain || args.shown.around() != (0, 0);
     out::print(config.color, |out| {
-        if for_people { config.screen().search(out, response, extras) } else { hits::plain(out, response) }
+        if for_people { config.screen().search(out, answer, extras) } else { hits::plain(out, answer) }
     })
 }
 
-fn has_context(args: &SearchArgs) -> bool {
-    around(&args.shown) != (0, 0)
-}
-
-/// What has to be said about an answer, beside the answer.
-fn notes(request: &Request, response: &Response, instead: &[Suggestion]) {
-    for unknown in &response.unknown {
-        let nearest = match unknown.nearest.is_empty() {
-            true => String::new(),
-            false => format!("; known are {}", unknown.nearest.join(", ")),
-        };
-        out::note(&format!("there is no {} like {:?}{nearest}", unknown.field, unknown.wanted));
-    }
-    for (word, meant) in &response.corrections {
-        out::note(&format!("{word} is nowhere; looking for {meant}"));
-    }
-    if response.loosened && response.total_hits > 0 {
-        out::note("nothing holds that as it is; looking for the words of it");
-    }
-    if response.scattered {
-        out::note(&format!("nothing holds {} as it is; these hold parts of it", request.query.text));
-    }
-    if response.thinned && request.query.needs.is_empty() {
-        let count = request.query.chunks.len();
-        out::note(&format!("a long text: looking for the {count} words of it that tell most"));
-    }
-    if response.only_meta {
-        out::note("found only in what Claude Code itself put in (hooks, reminders, skills)");
-    }
-    if response.incomplete {
-        out::note("too many texts to read for this pattern; there may be more hits: add a word or a filter");
-    }
-    if response.total_hits == 0 {
-        let what = if request.query.text.is_empty() { String::new() } else { format!(" for {}", request.query.text) };
-        out::note(&format!("nothing found{what}"));
-        instead.iter().for_each(|one| out::note(&format!("hint: try {}", hits::suggestion(one))));
-    }
-}
-
-fn request(config: &Config, args: &SearchArgs) -> anyhow::Result<Request> {
-    let query = args.query(config)?;
-    let mut filter = args.filter.filter(config)?;
-    filter.meta = args.meta;
-    filter.without_session = filter.without_session.filter(|id| !names_session(&query.conditions, id));
-    let after = args.cursor.as_ref().map(|text| args.place(text)).transpose()?;
-    // What another program reads is whole, unless it says how much it wants.
+fn request(config: &Config, args: &SearchArgs) -> SearchRequest {
     let listing = args.shown.listing();
+    // Programs get everything, unless they say how much they want.
     let (limit, per_session) = match listing {
-        // Whether there is any.
-        _ if args.shown.quiet => (1, 1),
-        None => (config.limit, PER_SESSION),
-        Some(Listing::Paths) => (usize::MAX, usize::MAX),
-        // A session that is only listed needs no more than one.
-        Some(Listing::Ids | Listing::Counts) => (usize::MAX, 1),
+        // One hit is enough to know that there is any.
+        _ if args.shown.quiet => (1, Some(1)),
+        None => (config.limit, None),
+        Some(Listing::Paths) => (usize::MAX, Some(usize::MAX)),
+        // A session that is only listed needs one hit.
+        Some(Listing::Ids | Listing::Counts) => (usize::MAX, Some(1)),
     };
-    let by_time = matches!(args.sort, Order::Newest | Order::Oldest) || !query.has_words();
-    Ok(Request {
-        sort: match args.sort {
-            Order::Oldest => Sort::Oldest,
-            _ if by_time => Sort::Newest,
-            _ => Sort::Relevance,
-        },
-        query,
-        filter,
-        limit: args.limit.map_or(limit, |limit| limit.clamp(1, LIMIT_CAP)),
-        per_session: args.max_count.map_or(per_session, |count| count.clamp(1, LIMIT_CAP)),
-        flat: args.messages && listing.is_none(),
-        around: around(&args.shown),
+    let capped = |wanted: usize| wanted.clamp(1, LIMIT_CAP);
+    let (before, after) = args.shown.around();
+    SearchRequest {
+        text: args.words(),
+        literal: joined(&args.text),
+        fixed: args.fixed_strings,
+        ignore_case: args.ignore_case,
+        filters: args.filter.filters(),
+        meta: args.meta,
+        limit: Some(args.limit.map_or(limit, capped)),
+        per_session: args.max_count.map(capped).or(per_session),
+        messages: args.messages && listing.is_none(),
+        sort: args.sort.into(),
+        cursor: args.cursor.clone(),
+        before,
         after,
-        now: config::now(),
+        suggest: !args.shown.quiet,
         reveal: args.shown.reveal,
-    })
-}
-
-fn around(args: &ShownArgs) -> (usize, usize) {
-    let both = args.context.unwrap_or(0);
-    let of = |side: Option<usize>| side.unwrap_or(both).min(AROUND_CAP);
-    (of(args.before_context), of(args.after_context))
+    }
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use unspool::archive::sessions::{Order, sessions, sort};
+use unspool::archive::request::{Order, SessionsRequest};
 use unspool::render::terminal::sessions as render;
 
 use crate::cli::filter::FilterArgs;
@@ -59,21 +59,13 @@ fn order() -> impl TypedValueParser<Value = Order> {
 }
 
 pub(crate) fn run(config: &Config, args: &SessionsArgs) -> anyhow::Result<u8> {
-    let fresh = args.refresh.open(config)?;
-    let filter = args.filter.filter(config)?;
-    let mut found = sessions(&fresh.reader, &filter)?;
-    for name in fresh.reader.unknown_names(&filter)? {
-        let near =
-            if name.nearest.is_empty() { String::new() } else { format!("; near it: {}", name.nearest.join(", ")) };
-        out::note(&format!("no {} is called {}{near}", name.field, name.wanted));
-    }
-    sort(&mut found, args.sort);
-    if args.reverse {
-        found.reverse();
-    }
-    found.truncate(args.limit.unwrap_or(usize::MAX));
+    let archive = args.refresh.open(config)?;
+    let request =
+        SessionsRequest { filters: args.filter.filters(), order: args.sort, reverse: args.reverse, limit: args.limit };
+    let answer = archive.sessions(&request, &config.context())?;
+    answer.notes.iter().for_each(|note| out::note(&note.to_string()));
+    let found = answer.sessions;
     if found.is_empty() {
-        out::note(if filter.is_empty() { "there are no sessions" } else { "no session fits" });
         return Ok(exit_code::NOTHING);
     }
     let screen = config.screen();

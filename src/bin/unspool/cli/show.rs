@@ -1,26 +1,18 @@
 //! `unspool show`: a conversation as it happened.
 
-use std::collections::HashSet;
 use std::io;
 
 use clap::{Args, ValueEnum};
-use unspool::archive::conversation::{Conversation, Nested, Scope, Target, resolve};
-use unspool::archive::search::{Request, search};
-use unspool::archive::sessions::Session;
-use unspool::index::{Reader, Sort};
-use unspool::query::{Filter, Query, Test};
-use unspool::render::Redaction;
+use unspool::archive::conversation::Turn;
+use unspool::archive::request::ConversationRequest;
+use unspool::render::json;
 use unspool::render::terminal::conversation::{ConversationPrinter, Tools};
-use unspool::untrusted::Untrusted;
 
 use crate::cli::refresh::RefreshArgs;
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::exit_code;
 use crate::out;
 use crate::pager;
-
-/// How many messages are shown before the one that was asked for.
-const BEFORE: usize = 10;
 
 /// Show a conversation as it happened
 ///
@@ -59,6 +51,10 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     reveal: bool,
 
+    /// One JSON object a line: the session, then its messages and tool calls
+    #[arg(long)]
+    json: bool,
+
     #[command(flatten)]
     refresh: RefreshArgs,
 }
@@ -76,8 +72,9 @@ pub(crate) struct PartsArgs {
 }
 
 impl PartsArgs {
-    pub(crate) fn scope(&self) -> Scope {
-        Scope { abandoned: self.branches, inner: self.agents, ..Scope::default() }
+    /// Returns a request for these parts of a conversation.
+    pub(crate) fn request(&self) -> ConversationRequest {
+        ConversationRequest { abandoned: self.branches, agents: self.agents, ..ConversationRequest::default() }
     }
 }
 
@@ -107,67 +104,37 @@ impl From<HowTools> for Tools {
 }
 
 pub(crate) fn run(config: &Config, args: &ShowArgs) -> anyhow::Result<u8> {
-    let fresh = args.refresh.open(config)?;
-    let reader = &fresh.reader;
-    let mut target = resolve(reader, &args.id)?;
-    if let Some(around) = &args.around {
-        let message = resolve(reader, around)?;
-        target = Target { uuid: message.uuid, agent: message.agent, ..target };
+    let archive = args.refresh.open(config)?;
+    let request = ConversationRequest {
+        id: args.id.clone(),
+        around: args.around.clone(),
+        query: args.query.clone(),
+        context: args.context,
+        meta: args.meta,
+        reveal: args.reveal,
+        ..args.parts.request()
+    };
+    let answer = archive.conversation(&request, &config.context())?;
+    answer.notes.iter().for_each(|note| out::note(&note.to_string()));
+    if args.json {
+        out::print(config.color, |out| json::conversation(out, answer))?;
+        return Ok(exit_code::OK);
     }
-    let query = args.query.as_deref().map(|text| Query::parse(text, &config.surroundings())).transpose()?;
-    if let Some(query) = &query {
-        match best_hit(reader, &target, query, config::now())? {
-            Some(hit) => target = hit,
-            None => out::note(&format!("nothing in this session matches {}", query.text)),
-        }
-    }
-    let conversation = Conversation::open(reader, &target)?;
-    let place = target.uuid.as_deref().map(|uuid| conversation.place_of(uuid)).transpose()?.flatten();
-    let session = Session::find(reader, &target.session)?;
     let screen = config.screen();
-    let mut talk = ConversationPrinter::new(&screen);
-    talk.tools = args.tools.into();
-    talk.veil = Redaction { reveal: args.reveal, homes: Vec::new() };
-    talk.meta = args.meta;
-    talk.pointed = target.uuid.clone();
-    talk.marked = query.iter().flat_map(Query::terms).map(str::to_string).collect::<HashSet<_>>();
-    let (before, after) = args.context.map_or((BEFORE, 0), |around| (around.max(1), around.max(1)));
-    let scope = Scope { meta: args.meta, before, after, ..args.parts.scope() };
+    let mut printer = ConversationPrinter::new(&screen);
+    printer.tools = args.tools.into();
+    printer.meta = args.meta;
+    printer.pointed = answer.target.uuid.clone();
+    printer.marked = answer.marked.iter().cloned().collect();
     pager::print(config, |out| {
-        screen.session_head(out, &session)?;
-        if conversation.file.is_none() {
-            conversation.agents().try_for_each(|agent| talk.agent_line(out, &agent))?;
-        }
-        for found in Nested::new(&conversation, place, scope) {
-            let (depth, piece) = found.map_err(io::Error::other)?;
-            talk.set_indent(depth * 4);
-            talk.piece(out, &piece)?;
+        screen.session_head(out, &answer.session)?;
+        answer.agents.iter().try_for_each(|agent| printer.agent_line(out, agent))?;
+        for turn in answer.turns {
+            let Turn { depth, piece } = turn.map_err(io::Error::other)?;
+            printer.set_indent(depth * 4);
+            printer.piece(out, &piece)?;
         }
         Ok(())
     })?;
     Ok(exit_code::OK)
-}
-
-/// The message of the session that matches best.
-fn best_hit(reader: &Reader, target: &Target, query: &Query, now: i64) -> unspool::error::Result<Option<Target>> {
-    let conditions = vec![Test::Session(target.session.clone()).into()];
-    let request = Request {
-        query: query.clone(),
-        filter: Filter { conditions, ..Filter::default() },
-        limit: 50,
-        per_session: 50,
-        flat: true,
-        sort: Sort::Relevance,
-        around: (0, 0),
-        after: None,
-        now,
-        reveal: false,
-    };
-    let found = search(reader, &request)?;
-    let raw = |text: &Option<Untrusted>| text.as_ref().map(|text| text.raw().to_string());
-    let hits = found.sessions.iter().flat_map(|session| &session.hits);
-    let fits = |agent: &Option<String>| target.agent.is_none() || *agent == target.agent;
-    let targets = hits.map(|hit| (raw(&hit.agent), raw(&hit.uuid)));
-    let best = targets.into_iter().find(|(agent, uuid)| uuid.is_some() && fits(agent));
-    Ok(best.map(|(agent, uuid)| Target { session: target.session.clone(), agent, uuid }))
 }

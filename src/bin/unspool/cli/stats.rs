@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use unspool::archive::stats::{self, By, Request, Stats};
+use unspool::archive::request::StatsRequest;
+use unspool::archive::stats::{By, Stats};
+use unspool::archive::{Note, StatsAnswer};
 use unspool::error::{Error, ErrorKind};
 use unspool::render;
 
@@ -66,25 +68,13 @@ pub(crate) fn run(config: &Config, args: &StatsArgs) -> anyhow::Result<u8> {
             .hint("say where it goes: `unspool stats --html -o stats.html`")
             .into());
     }
-    let fresh = args.refresh.open(config)?;
-    let screen = config.screen();
-    let mut filter = args.filter.filter(config)?;
-    // What is counted counts, also what is just being said.
-    filter.without_session = None;
-    for unknown in fresh.reader.unknown_names(&filter)? {
-        let nearest = match unknown.nearest.is_empty() {
-            true => String::new(),
-            false => format!("; known are {}", unknown.nearest.join(", ")),
-        };
-        out::note(&format!("there is no {} like {:?}{nearest}", unknown.field, unknown.wanted));
-    }
-    let request = Request { filter, zone: screen.zone.clone(), prices: config.settings.prices.clone() };
-    if request.asks_pieces() {
-        out::note("tokens are told of whole messages, so with this filter they are left out");
-    }
-    let stats = stats::stats(&fresh.reader, &request)?;
+    let archive = args.refresh.open(config)?;
+    let request = StatsRequest { filters: args.filter.filters(), prices: config.settings.prices.clone() };
+    let StatsAnswer { stats, notes } = archive.stats(&request, &config.context())?;
+    notes.iter().filter(|note| !args.json || **note != Note::NothingToCount).for_each(|note| {
+        out::note(&note.to_string());
+    });
     if stats.total.is_empty() && !args.json {
-        out::note("nothing to count: the index holds no messages that match");
         return Ok(exit_code::NOTHING);
     }
     match &args.output {

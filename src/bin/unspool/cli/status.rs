@@ -1,10 +1,9 @@
 //! `unspool status`: how the index is.
 
 use clap::Args;
-use unspool::archive::upkeep::status;
-use unspool::error::{Error, ErrorKind};
 use unspool::render;
 
+use crate::cli::refresh::archive;
 use crate::cli::status_background;
 use crate::config::Config;
 use crate::exit_code;
@@ -27,14 +26,11 @@ pub(crate) struct StatusArgs {
 }
 
 pub(crate) fn run(config: &Config, args: &StatusArgs) -> anyhow::Result<u8> {
-    let Some(reader) = config.store.read()? else {
-        return Err(Error::new(ErrorKind::Unusable, "there is no index yet").hint("run `unspool index`").into());
-    };
-    let status = status(&reader, &config.roots)?;
-    let index = config.store.directory();
+    let status = archive(config).status()?;
+    let index = config.local.directory();
     let roots: Vec<String> = config.roots.iter().map(|root| root.path.to_string_lossy().into_owned()).collect();
     let screen = config.screen();
-    let freshness = status_background::freshness(config, &screen, &status, &reader.known()?);
+    let freshness = status_background::freshness(config, &screen, &status)?;
     out::print(config.color, |out| {
         if args.json {
             return render::json::status(out, &index, &status, &freshness.json);
@@ -44,7 +40,7 @@ pub(crate) fn run(config: &Config, args: &StatusArgs) -> anyhow::Result<u8> {
         }
         screen.status(out, &index, &roots, &status)?;
         freshness.rows.iter().try_for_each(|(name, value)| screen.row(out, name, value))?;
-        if let Some(holder) = config.store.writer_at_work() {
+        if let Some(holder) = config.local.folder().writer_at_work() {
             writeln!(out, "an index run is under way ({holder})")?;
         }
         if args.verbose {

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use unspool::archive::retention::{Retention, retention};
+use unspool::archive::retention::Retention;
 use unspool::archive::upkeep::Status;
-use unspool::index::Known;
+use unspool::error::Result;
 use unspool::render::terminal::style::{Screen, count};
 use unspool::transcript::settings::{DEFAULT_DAYS, Settings};
 
@@ -21,20 +21,20 @@ pub(super) struct Freshness {
     pub(super) json: Map<String, Value>,
 }
 
-pub(super) fn freshness(config: &Config, screen: &Screen, status: &Status, known: &Known) -> Freshness {
+pub(super) fn freshness(config: &Config, screen: &Screen, status: &Status) -> Result<Freshness> {
     let mut freshness = Freshness::default();
-    freshness.add_retention(config, screen, status, known);
+    freshness.add_retention(config, screen, status)?;
     freshness.add_schedule(config, screen);
     freshness.add_watch(config);
-    freshness
+    Ok(freshness)
 }
 
 impl Freshness {
     fn add_schedule(&mut self, config: &Config, screen: &Screen) {
-        let at_work = config.store.writer_at_work().is_some();
+        let at_work = config.local.folder().writer_at_work().is_some();
         let mut runs = Vec::new();
         for task in Task::ALL {
-            let Some(record) = Record::read(&config.store, task) else { continue };
+            let Some(record) = Record::read(&config.local, task) else { continue };
             let outcome = record.outcome(config::now(), at_work);
             self.rows.push(("schedule", run_in_words(task, &record, outcome, screen)));
             let result = match outcome {
@@ -56,7 +56,7 @@ impl Freshness {
 
 impl Freshness {
     fn add_watch(&mut self, config: &Config) {
-        let watcher = config.store.watcher_at_work();
+        let watcher = config.local.folder().watcher_at_work();
         if let Some(watcher) = &watcher {
             self.rows.push(("watch", format!("running ({watcher})")));
         }
@@ -65,7 +65,7 @@ impl Freshness {
 }
 
 impl Freshness {
-    fn add_retention(&mut self, config: &Config, screen: &Screen, status: &Status, known: &Known) {
+    fn add_retention(&mut self, config: &Config, screen: &Screen, status: &Status) -> Result<()> {
         let mut found = Vec::new();
         let files = config.settings_files();
         for file in &files {
@@ -73,7 +73,7 @@ impl Freshness {
             let settings = fs_err::read_to_string(file).ok().and_then(|text| Settings::parse(&text).ok());
             let named = settings.and_then(|settings| settings.cleanup_period_days);
             let days = named.unwrap_or(DEFAULT_DAYS);
-            let fate = retention(&status.scan, known, folder, days, config::now());
+            let fate = config.local.retention(status, folder, days, config::now())?;
             if fate.sessions > 0 {
                 let place = (files.len() > 1).then(|| screen.path(folder));
                 self.rows.push(("retention", fate_in_words(&fate, days, named.is_some(), place.as_deref())));
@@ -81,6 +81,7 @@ impl Freshness {
             found.push(fate_as_json(&fate, folder, days, named.is_some()));
         }
         self.json.insert("retention".into(), Value::Array(found));
+        Ok(())
     }
 }
 

@@ -1,7 +1,6 @@
 //! `unspool verify`: whether the index is whole.
 
 use clap::Args;
-use unspool::archive::upkeep::verify;
 use unspool::error::{Error, ErrorKind};
 use unspool::render;
 
@@ -32,16 +31,13 @@ pub(crate) struct VerifyArgs {
 
 pub(crate) fn run(config: &Config, args: &VerifyArgs) -> anyhow::Result<u8> {
     if args.scheduled {
-        return record::kept(&config.store, Task::Verify, config::now, || verify_once(config, args).map(Some));
+        return record::kept(&config.local, Task::Verify, config::now, || verify_once(config, args).map(Some));
     }
     verify_once(config, args)
 }
 
 fn verify_once(config: &Config, args: &VerifyArgs) -> anyhow::Result<u8> {
-    let check = || config.store.read()?.map(|reader| verify(&reader, args.deep)).transpose();
-    let Some(verdict) = config.store.undisturbed(check)? else {
-        return Err(Error::new(ErrorKind::Unusable, "there is no index yet").hint("run `unspool index`").into());
-    };
+    let verdict = config.local.verify(args.deep)?;
     if args.scheduled && verdict.problems.is_empty() {
         return Ok(exit_code::OK);
     }

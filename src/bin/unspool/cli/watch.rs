@@ -24,7 +24,7 @@ pub(crate) struct WatchArgs {
 }
 
 pub(crate) fn run(config: &Config, args: &WatchArgs) -> anyhow::Result<u8> {
-    let _only = config.store.watch_lock()?;
+    let _only = config.local.folder().watch_lock()?;
     stop_on_signals();
     if !args.quiet {
         let screen = config.screen();

@@ -1,7 +1,8 @@
 //! `unspool why`: the story of one line.
 
 use clap::Args;
-use unspool::archive::history::{self, Request};
+use unspool::archive::FileAnswer;
+use unspool::archive::request::{FileQuestion, FileRequest};
 use unspool::error::{Error, ErrorKind};
 
 use crate::cli::blame;
@@ -9,7 +10,6 @@ use crate::cli::file;
 use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
 use crate::exit_code;
-use crate::out;
 use crate::pager;
 
 /// Tell the story of one line: the prompt, what was said, the change, what stood there before
@@ -39,12 +39,11 @@ pub(crate) fn run(config: &Config, args: &WhyArgs) -> anyhow::Result<u8> {
     if line == 0 || line > lines {
         return Err(Error::new(ErrorKind::Usage, format!("{path} has lines 1 to {lines}, not {line}")).into());
     }
-    let request =
-        Request { path: path.to_string(), here: file::here(config)?, reveal: args.reveal, ..Request::default() };
-    let fresh = args.refresh.open(config)?;
-    let Some(story) = history::why(&fresh.reader, &request, &contents, line)? else {
-        out::note(&format!("no session is known to have touched {path}"));
-        return Ok(exit_code::NOTHING);
+    let question = FileQuestion::Why { contents, line };
+    let request = FileRequest { path: path.to_string(), question, reveal: args.reveal, ..FileRequest::default() };
+    let story = match args.refresh.open(config)?.file(&request, &config.context())? {
+        FileAnswer::Story(story) => story,
+        other => return Ok(file::nothing(&other)),
     };
     pager::print(config, |out| config.screen().story(out, &story))?;
     Ok(exit_code::OK)

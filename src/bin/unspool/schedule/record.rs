@@ -2,7 +2,7 @@
 //! background is seen by whoever next looks.
 
 use serde::{Deserialize, Serialize};
-use unspool::index::IndexFolder;
+use unspool::archive::Local;
 
 use crate::atomic_write;
 use crate::exit_code;
@@ -41,19 +41,19 @@ pub(crate) enum Outcome {
 }
 
 impl Record {
-    pub(crate) fn read(store: &IndexFolder, task: Task) -> Option<Self> {
-        let bytes = fs_err::read(path(store, task)).ok()?;
+    pub(crate) fn read(local: &Local, task: Task) -> Option<Self> {
+        let bytes = fs_err::read(path(local, task)).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
     /// Failing to keep the record must not fail the run.
-    fn write(&self, store: &IndexFolder, task: Task) {
-        let _ = atomic_write::replace(&path(store, task), &serde_json::to_vec(self).unwrap_or_default());
+    fn write(&self, local: &Local, task: Task) {
+        let _ = atomic_write::replace(&path(local, task), &serde_json::to_vec(self).unwrap_or_default());
     }
 
     /// Drops what is known, when nothing is scheduled any more.
-    pub(crate) fn remove(store: &IndexFolder, task: Task) {
-        let _ = fs_err::remove_file(path(store, task));
+    pub(crate) fn remove(local: &Local, task: Task) {
+        let _ = fs_err::remove_file(path(local, task));
     }
 
     pub(crate) fn outcome(&self, now: i64, at_work: bool) -> Outcome {
@@ -76,31 +76,31 @@ impl Record {
     }
 }
 
-fn path(store: &IndexFolder, task: Task) -> std::path::PathBuf {
-    store.beside(&format!("ran-{}.json", task.name()))
+fn path(local: &Local, task: Task) -> std::path::PathBuf {
+    local.folder().beside(&format!("ran-{}.json", task.name()))
 }
 
 /// Runs a task for a scheduler and keeps what becomes of it. A run that finds another at work leaves no trace.
 pub(crate) fn kept(
-    store: &IndexFolder,
+    local: &Local,
     task: Task,
     now: fn() -> i64,
     run: impl FnOnce() -> anyhow::Result<Option<u8>>,
 ) -> anyhow::Result<u8> {
     be_nice();
-    let before = Record::read(store, task);
+    let before = Record::read(local, task);
     let last_ok = before.as_ref().and_then(|before| before.last_ok);
     let begun = Record { started: now(), last_ok, ..Record::default() };
     // A run that is about to find the index locked must not cover up the one that holds it.
-    if store.writer_at_work().is_none() {
-        begun.write(store, task);
+    if local.folder().writer_at_work().is_none() {
+        begun.write(local, task);
     }
     let ran = run();
     let (code, message) = match &ran {
         Ok(Some(code)) => (*code, None),
         Ok(None) => {
             if let Some(before) = before {
-                before.write(store, task);
+                before.write(local, task);
             }
             return Ok(exit_code::OK);
         }
@@ -108,22 +108,22 @@ pub(crate) fn kept(
     };
     let done = matches!(code, exit_code::OK | exit_code::PROBLEMS);
     let last_ok = if done { Some(now()) } else { last_ok };
-    Record { ended: Some(now()), code: Some(code), message, last_ok, ..begun }.write(store, task);
+    Record { ended: Some(now()), code: Some(code), message, last_ok, ..begun }.write(local, task);
     ran.map(|_| code)
 }
 
 /// Tells a person, once, that a scheduled run has failed.
-pub(crate) fn remind(store: &IndexFolder, now: i64) {
+pub(crate) fn remind(local: &Local, now: i64) {
     for task in Task::ALL {
-        let Some(mut record) = Record::read(store, task) else { continue };
-        if !record.told && record.outcome(now, store.writer_at_work().is_some()) == Outcome::Failed {
+        let Some(mut record) = Record::read(local, task) else { continue };
+        if !record.told && record.outcome(now, local.folder().writer_at_work().is_some()) == Outcome::Failed {
             let name = task.name();
             out::note(&format!(
                 "note: the last scheduled run ({name}) failed: {}; see `unspool schedule status`",
                 record.trouble()
             ));
             record.told = true;
-            record.write(store, task);
+            record.write(local, task);
         }
     }
 }

@@ -62,7 +62,7 @@ impl FsEvents {
             Ok(watcher) => eyes.watcher = Some(watcher),
             Err(error) => eyes.notice = Some(format!("the system cannot watch files ({error})")),
         }
-        eyes.rescore(roots);
+        eyes.find_new_roots(roots);
         eyes
     }
 
@@ -77,7 +77,7 @@ impl FsEvents {
     }
 
     /// Begins to watch what was not there before; says whether there was any.
-    pub(super) fn rescore(&mut self, roots: &[Root]) -> bool {
+    pub(super) fn find_new_roots(&mut self, roots: &[Root]) -> bool {
         let before = self.watched.len();
         for root in roots {
             // The history and the folder of projects are directly in a root; all else is below the projects.

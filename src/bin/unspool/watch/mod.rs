@@ -37,7 +37,7 @@ pub(crate) fn follow(config: &Config, poll: bool) -> Result<(), Error> {
         if let Some(only) = pace.take_due(now, eyes.is_blind()) {
             let all = only.is_empty();
             let options = UpdateOptions { now: config::now(), only, ..UpdateOptions::default() };
-            let updated = update(&config.store, &config.roots, &options, &stop);
+            let updated = update(config.local.folder(), &config.roots, &options, &stop);
             complain(&updated, &mut complaint);
             let walked = all.then(|| walk_time(config, now.elapsed(), &updated));
             pace.ended(now, Instant::now(), updated.as_ref(), walked);
@@ -55,7 +55,7 @@ fn wait(config: &Config, eyes: &mut FsEvents, pace: &mut Debounce) {
         Some(Seen::File(path)) => pace.changed(path, Instant::now()),
         Some(Seen::Everything) => pace.everything(Instant::now()),
         // A root that was not there may be by now.
-        None if eyes.rescore(&config.roots) => pace.everything(Instant::now()),
+        None if eyes.find_new_roots(&config.roots) => pace.everything(Instant::now()),
         None => {}
     }
     let by_clock = Duration::from_millis(u64::try_from(config::now() - clock).unwrap_or(0));

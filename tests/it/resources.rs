@@ -1,4 +1,5 @@
-//! Fault catalogue, section D: no space, no memory, no rights, odd terminals.
+//! Fault catalogue, section D: no space, no memory, no permission, failing disks, odd terminals. D3 is in `loops.rs`;
+//! `crash.rs` repeats D1, D5 and D6 at every operation.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -9,15 +10,14 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Signal, kill_process};
 
-use crate::faults_b::{
-    Mount, as_nobody, can_trace, finish, give_to, guarded, index_folder, is_root, segment_files, skip,
-    start_stopped_search, status, tool, traced_child, under, works,
+use crate::support::env::{Env, Ran};
+use crate::support::privileges::{MemoryGroup, Mount, as_nobody, give_to, is_root};
+use crate::support::process::{
+    can_trace, finish, guarded, in_shell, skip, start_stopped_search, tool, traced_child, under, works,
 };
-use crate::util::{Env, Ran, session, user_line};
+use crate::support::transcript::{session, user_line};
 
-// What the tests of this section need.
-
-/// Text that does not compress: as many words as asked for, each of them new.
+/// Text that does not compress: random words.
 fn noise(seed: u64, words: usize) -> String {
     let mut state = seed * 2 + 1;
     let mut word = || {
@@ -29,7 +29,7 @@ fn noise(seed: u64, words: usize) -> String {
     (0..words).map(|_| word() + " ").collect()
 }
 
-/// A session of about so many kilobytes of such text, with a word of its own at the end.
+/// A session with about this many kilobytes of such text, and with a given word at the end.
 fn noisy_session(number: u32, kilobytes: u32, word: &str) -> String {
     let id = session(number);
     let first = number * 100_000;
@@ -46,7 +46,7 @@ fn write_line(env: &Env, number: u32, word: &str) {
     env.write(format!("-p/{id}.jsonl"), user_line(&id, number, word));
 }
 
-/// All files below a folder, with its folders, each by its full name.
+/// The paths of all files and folders below a folder, and its own.
 fn tree(folder: &Path) -> Vec<PathBuf> {
     let mut all = vec![folder.to_path_buf()];
     for entry in std::fs::read_dir(folder).expect("listed").map(|entry| entry.expect("entry")) {
@@ -61,9 +61,9 @@ fn bytes_below(folder: &Path) -> u64 {
     files.filter(std::fs::Metadata::is_file).map(|meta| meta.len()).sum()
 }
 
-/// Files of segments that no commit knows, and temporary files.
+/// Segment files that no commit names, and temporary files.
 fn leftovers(env: &Env) -> Vec<PathBuf> {
-    let folder = index_folder(env);
+    let folder = env.index_folder();
     let meta = std::fs::read_to_string(folder.join("meta.json")).expect("read").replace('-', "");
     let name = |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
     let is_temporary = |path: &PathBuf| name(path).starts_with(".tmp");
@@ -71,22 +71,15 @@ fn leftovers(env: &Env) -> Vec<PathBuf> {
     tree(&folder).into_iter().filter(|path| is_temporary(path) || is_orphan(path)).collect()
 }
 
-/// A failure that says what it is: no crash, no silence, and never the code for "nothing found".
+/// Reports whether a command failed with an error message: no crash, no silence, and not the code for "nothing found".
 fn is_clean_failure(ran: &Ran) -> bool {
     matches!(ran.code, 2 | 4 | 5 | 6) && ran.stderr.contains("unspool: error:")
-}
-
-/// A shell that runs the binary after some preparation.
-fn after(env: &Env, preparation: &str) -> Command {
-    under(env, &["sh", "-c", &format!("{preparation}; exec \"$0\" \"$@\"")])
 }
 
 fn remount(mount_point: &Path, size: &str) {
     let options = format!("remount,size={size}");
     assert!(tool("mount").args(["-o", &options]).arg(mount_point).status().expect("ran").success());
 }
-
-// The cases.
 
 #[test]
 fn d1_disk_full_with_a_commit_on_it() {
@@ -97,7 +90,7 @@ fn d1_disk_full_with_a_commit_on_it() {
         env.index();
         write_noisy(&env, 2, 6000, "deinslarge");
         let ran = finish(env.command().arg("index"));
-        // Search works from what is there, whether it tries to bring it up to date or not.
+        // A search answers from the existing index, whether it tries to update it or not.
         assert_eq!(env.count("deinssmall"), 1, "{size}");
         let found = finish(env.command().args(["search", "deinssmall"]));
         assert_eq!(found.code, 0, "{size}: {}", found.stderr);
@@ -107,7 +100,7 @@ fn d1_disk_full_with_a_commit_on_it() {
         env.heal();
         assert_eq!(ran.code, 6, "{size}: {} {}", ran.stdout, ran.stderr);
         let folder = env.index_dir();
-        assert!(ran.stderr.contains(folder.to_str().expect("UTF-8")), "does not say where: {}", ran.stderr);
+        assert!(ran.stderr.contains(folder.to_str().expect("UTF-8")), "does not name the folder: {}", ran.stderr);
         assert!(
             ran.stderr.contains("needs about") && ran.stderr.contains(" MB"),
             "does not say how much: {}",
@@ -136,13 +129,13 @@ fn d1_disk_full_from_the_start() {
 #[test]
 fn d1_disk_full_with_much_still_to_read() {
     let env = Env::new();
-    // More than may wait for the index at any time: readers must not wait for a writer that is no more.
+    // More than the queue to the index takes: readers must not wait for a writer that has failed.
     for number in 2..6 {
         let id = session(number);
         let lines = (0..700).map(|line| number * 1000 + line).map(|at| user_line(&id, at, &noise(u64::from(at), 900)));
         env.write(format!("-p/{id}.jsonl"), lines.collect::<String>());
     }
-    // Whether they do depends on who is quicker.
+    // It depends on timing whether they do.
     for size in ["1m", "2m", "3m", "4m"] {
         let Some(_mount) = Mount::tmpfs(size, &env.index_dir()) else { return };
         let ran = finish(env.command().arg("index"));
@@ -154,10 +147,10 @@ fn d1_disk_full_with_much_still_to_read() {
     assert_eq!(env.count("deinsheld"), 1);
 }
 
-/// The run that failed gives the room back itself, and one that was killed before it could is cleared up after by the
-/// next, though that has nothing to write.
+/// A run that failed removes its own files. If it was killed before it could, the next run removes them, even one that
+/// has nothing to write.
 #[test]
-fn d2_a_run_that_failed_gives_the_room_back() {
+fn d2_a_failed_run_frees_the_space_it_took() {
     let env = Env::new();
     let Some(_mount) = Mount::tmpfs("3m", &env.index_dir()) else { return };
     write_noisy(&env, 1, 500, "dzweifirst");
@@ -171,7 +164,7 @@ fn d2_a_run_that_failed_gives_the_room_back() {
         assert_eq!(leftovers(&env), Vec::<PathBuf>::new());
     }
     std::fs::remove_file(env.file(format!("-p/{}.jsonl", session(2)))).expect("removed");
-    let folder = index_folder(&env);
+    let folder = env.index_folder();
     let left_over = ["0123456789abcdef0123456789abcdef.idx", ".tmp000001"];
     left_over.iter().for_each(|name| std::fs::write(folder.join(name), "left").expect("written"));
     let meta = || std::fs::read(folder.join("meta.json")).expect("read");
@@ -193,21 +186,21 @@ fn d2_disk_full_leaves_nothing_behind() {
     for _ in 0..3 {
         write_noisy(&env, 2, 8000, "dzweilarge");
         codes.push(finish(env.command().arg("index")).code);
-        // Somebody takes the large file away; a run with a line to read finds the place as it was.
+        // The large file is removed; a run with one line to read finds the space free again.
         std::fs::remove_file(&large).expect("removed");
         env.append(format!("-p/{}.jsonl", session(1)), user_line(&session(1), 1, "dzweimore"));
         env.index();
         assert_eq!(leftovers(&env), Vec::<PathBuf>::new());
     }
     let after = bytes_below(&env.index_dir());
-    // Three lines more have come in: a segment of a few kilobytes for each.
+    // Three more lines were added, each in a segment of a few kilobytes.
     assert!(after <= before + before / 20 + 64_000, "{before} bytes before, {after} after");
     assert_eq!(env.count("dzweifirst"), 1);
     env.heal();
     assert_eq!(codes, [6, 6, 6]);
 }
 
-/// Runs `index` while nothing can be read of one file, from some read of it on.
+/// Runs `index` while every read of one file fails, starting with read number `from_read`.
 fn index_without(env: &Env, number: u32, from_read: u32) -> Ran {
     let path = env.file(format!("-p/{}.jsonl", session(number)));
     let inject = format!("inject=read,pread64,readv:error=EIO:when={from_read}+");
@@ -241,7 +234,7 @@ fn d4_a_source_cannot_be_read() {
         assert!(ran.stdout.contains(&session(number)), "does not name the file: {}", ran.stdout);
         assert_eq!(env.count("dviergood"), number as usize, "the others are read");
         let kept = if number == 2 { "dvierold" } else { "dviergrown" };
-        assert_eq!(env.count(kept), 1, "a bad read removes nothing");
+        assert_eq!(env.count(kept), 1, "a failed read removes nothing");
         env.index();
     }
     let counts = ["dviermore", "dvierold", "dviernew", "dvierunread", "dvierlate"].map(|word| env.count(word));
@@ -263,7 +256,7 @@ fn an_index_to_damage() -> (Env, [&'static str; 3]) {
     (env, ["dfuenffirst", "dfuenfsecond", "dfuenfthird"])
 }
 
-/// Three ways in which a file goes bad.
+/// Three ways to damage a file.
 fn damages(healthy: &[u8]) -> [(&'static str, Vec<u8>); 3] {
     let middle = healthy.len() / 2;
     let (mut flipped, mut zeroed) = (healthy.to_vec(), healthy.to_vec());
@@ -276,7 +269,7 @@ fn damages(healthy: &[u8]) -> [(&'static str, Vec<u8>); 3] {
 fn d5_bad_blocks_in_files_of_the_index() {
     let (env, words) = an_index_to_damage();
     let files: BTreeSet<PathBuf> =
-        segment_files(&env).into_iter().chain([index_folder(&env).join("meta.json")]).collect();
+        env.segment_files().into_iter().chain([env.index_folder().join("meta.json")]).collect();
     assert!(files.len() > 12, "{files:?}");
     for file in files {
         let healthy = std::fs::read(&file).expect("read");
@@ -301,7 +294,7 @@ fn d5_bad_blocks_in_files_of_the_index() {
                 assert!(found.code != 0 || found.stdout.contains(word), "{at}: {}", found.stdout);
             }
         }
-        std::fs::write(&file, &healthy).expect("mended");
+        std::fs::write(&file, &healthy).expect("repaired");
     }
     env.heal();
 }
@@ -312,20 +305,20 @@ fn d5_a_block_goes_bad_during_a_search() {
         return skip("no strace");
     }
     let (env, words) = an_index_to_damage();
-    // A mapped file that cannot be read is a signal, not an error: a file cut short is the same to the kernel.
+    // A read error in a mapped file is a signal, not an error code. A truncated file has the same effect.
     let search = start_stopped_search(&env, words[0]);
     let pid = traced_child(&search);
     let healthy: Vec<(PathBuf, Vec<u8>)> =
-        segment_files(&env).into_iter().map(|file| (file.clone(), std::fs::read(file).expect("read"))).collect();
+        env.segment_files().into_iter().map(|file| (file.clone(), std::fs::read(file).expect("read"))).collect();
     healthy
         .iter()
         .for_each(|(file, _)| File::options().write(true).open(file).and_then(|file| file.set_len(0)).expect("cut"));
     kill_process(pid, Signal::CONT).expect("continued");
     let ran = guarded(search);
-    healthy.iter().for_each(|(file, bytes)| std::fs::write(file, bytes).expect("mended"));
+    healthy.iter().for_each(|(file, bytes)| std::fs::write(file, bytes).expect("repaired"));
     env.heal();
     assert_eq!(ran.code, 4, "{} {}", ran.stdout, ran.stderr);
-    // In whatever words: that the index is at fault, and what to do about it.
+    // Whatever the wording: the index is at fault, and there is advice.
     assert!(ran.stderr.contains("the index") && ran.stderr.contains("run `unspool "), "{}", ran.stderr);
 }
 
@@ -337,7 +330,7 @@ fn d6_fdatasync_fails() {
     let env = Env::new();
     write_line(&env, 1, "dsechsold");
     env.index();
-    // Once at each point, then always: a failure that is not repeated is a failure too.
+    // Once at different points, then always: a single failure counts too.
     for when in ["1", "2", "3", "5", "8", "1+"] {
         env.append(format!("-p/{}.jsonl", session(2)), user_line(&session(2), 7, "dsechsnew"));
         let inject = format!("inject=fdatasync,fsync:error=EIO:when={when}");
@@ -353,7 +346,7 @@ fn d6_fdatasync_fails() {
         env.index();
         env.verify();
     }
-    assert_eq!(env.count("dsechsnew"), 1, "the same line each time");
+    assert_eq!(env.count("dsechsnew"), 1, "it is the same line each time");
     env.heal();
 }
 
@@ -364,11 +357,11 @@ fn d7_few_file_descriptors() {
         write_line(&env, number, "dsieben");
         // Several commits, so that there are segments to keep open.
         if number % 20 == 0 {
-            let ran = finish(after(&env, "ulimit -n 64").arg("index"));
+            let ran = finish(in_shell(&env, "ulimit -n 64").arg("index"));
             assert_eq!(ran.code, 0, "{}", ran.stderr);
         }
     }
-    let found = finish(after(&env, "ulimit -n 64").args(["search", "--no-refresh", "dsieben"]));
+    let found = finish(in_shell(&env, "ulimit -n 64").args(["search", "--no-refresh", "dsieben"]));
     assert_eq!(found.code, 0, "{}", found.stderr);
     for limit in [24, 16, 8] {
         let id = session(200);
@@ -377,7 +370,7 @@ fn d7_few_file_descriptors() {
         for args in
             [&["index"][..], &["search", "--no-refresh", "dsieben"], &["search", "dsieben"], &["verify"], &["status"]]
         {
-            let ran = finish(after(&env, &preparation).args(args));
+            let ran = finish(in_shell(&env, &preparation).args(args));
             assert!(ran.code == 0 || is_clean_failure(&ran), "{limit} {args:?}: {} {}", ran.code, ran.stderr);
         }
     }
@@ -389,12 +382,13 @@ fn d7_few_file_descriptors() {
 fn d8_little_address_space() {
     let env = Env::new();
     write_noisy(&env, 1, 3000, "dachtspace");
-    let run = |kilobytes: u32, args: &[&str]| finish(after(&env, &format!("ulimit -v {kilobytes}")).args(args));
+    let run = |kilobytes: u32, args: &[&str]| finish(in_shell(&env, &format!("ulimit -v {kilobytes}")).args(args));
     for megabytes in [60, 120, 240, 400] {
         let ran = run(megabytes << 10, &["index"]);
-        // Rust ends a program that gets no memory, and says so; too little to be loaded at all is the system's word.
-        let has_said = ran.stderr.contains("memory allocation") || ran.stderr.contains("error while loading");
-        assert!(ran.code == 0 || has_said || is_clean_failure(&ran), "{megabytes} MB: {} {}", ran.code, ran.stderr);
+        // Rust aborts with a message when an allocation fails. With too little memory to load the program, the system
+        // reports it.
+        let is_reported = ran.stderr.contains("memory allocation") || ran.stderr.contains("error while loading");
+        assert!(ran.code == 0 || is_reported || is_clean_failure(&ran), "{megabytes} MB: {} {}", ran.code, ran.stderr);
     }
     let ran = run(2 << 20, &["index"]);
     assert_eq!(ran.code, 0, "2 GB are enough: {}", ran.stderr);
@@ -403,42 +397,11 @@ fn d8_little_address_space() {
     assert_eq!(env.count("dachtspace"), 1);
 }
 
-/// A control group with a limit on memory, for as long as this lives.
-pub(crate) struct MemoryGroup(PathBuf);
-
-impl MemoryGroup {
-    pub(crate) fn new(name: &str, megabytes: u64) -> Option<Self> {
-        let bytes = (megabytes << 20).to_string();
-        for (parent, file) in [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")] {
-            let group = Path::new(parent).join(format!("unspool-test-{}-{name}", std::process::id()));
-            if Path::new(parent).join("cgroup.procs").is_file() && std::fs::create_dir(&group).is_ok() {
-                let made = Self(group);
-                // The file is not there where the group cannot limit memory.
-                if made.0.join(file).is_file() && std::fs::write(made.0.join(file), &bytes).is_ok() {
-                    return Some(made);
-                }
-            }
-        }
-        skip("cannot make a control group for memory");
-        None
-    }
-
-    pub(crate) fn run(&self, env: &Env, args: &[&str]) -> Ran {
-        finish(after(env, &format!("echo $$ > {}/cgroup.procs", self.0.display())).args(args))
-    }
-}
-
-impl Drop for MemoryGroup {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
-
 #[test]
 fn d8_little_memory() {
     let env = Env::new();
     (1..=4).for_each(|number| write_noisy(&env, number, 2000, "dachtmemory"));
-    // Too little: killed, or an error; and no other way to end.
+    // Too little: killed or an error, and nothing else.
     for megabytes in [8, 24] {
         let Some(group) = MemoryGroup::new("tiny", megabytes) else { return };
         let ran = group.run(&env, &["index"]);
@@ -455,7 +418,7 @@ fn d8_little_memory() {
     env.heal();
 }
 
-/// Reading works, writing says why it cannot.
+/// Checks that commands that only read work, and that `index` says why it cannot write.
 fn reads_but_does_not_write(env: &Env, mut command: impl FnMut() -> Command) {
     let read = [&["search", "--no-refresh", "dzehn"][..], &["search", "dzehn"], &["status"], &["verify", "--deep"]];
     for args in read {
@@ -464,7 +427,7 @@ fn reads_but_does_not_write(env: &Env, mut command: impl FnMut() -> Command) {
     }
     let ran = finish(command().arg("index"));
     assert_eq!(ran.code, 6, "{} {}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains(env.index_dir().to_str().expect("UTF-8")), "does not say where: {}", ran.stderr);
+    assert!(ran.stderr.contains(env.index_dir().to_str().expect("UTF-8")), "does not name the folder: {}", ran.stderr);
 }
 
 #[test]
@@ -483,12 +446,12 @@ fn d10_the_index_is_on_a_read_only_mount() {
     assert_eq!(env.count("dzehnmore"), 1);
 }
 
-/// Where a search can leave no mark for the next run, it names the way that needs none.
+/// A search that cannot leave a damage mark for the next run advises a rebuild, which does not need the mark.
 #[test]
 fn d10_damage_on_a_read_only_mount() {
     let (env, words) = an_index_to_damage();
     let stores =
-        segment_files(&env).into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "store"));
+        env.segment_files().into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "store"));
     for store in stores {
         let mut bytes = std::fs::read(&store).expect("read");
         bytes[..20].fill(0x5a);
@@ -507,13 +470,13 @@ fn d10_damage_on_a_read_only_mount() {
 }
 
 #[test]
-fn d10_the_index_belongs_to_somebody_else() {
+fn d10_the_index_belongs_to_another_user() {
     let env = Env::new();
     write_line(&env, 1, "dzehn");
     env.index();
     write_line(&env, 2, "dzehnmore");
     let Some(_) = as_nobody(&env) else { return };
-    // Readable by all, writable by its owner; that is root, or, for a user, nobody at all.
+    // Readable for all, writable for no one but root.
     let open_up = |path: &Path| {
         let mode = if path.is_dir() { 0o555 } else { 0o444 };
         std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("set");
@@ -541,13 +504,13 @@ fn mode(path: &Path) -> u32 {
 fn d11_where_the_index_should_be() {
     let env = Env::new();
     write_line(&env, 1, "delf");
-    // Missing, and its parents too.
+    // A missing folder, with missing parents.
     let deep = env.path().join("a/b/c");
     let at = |place: &Path, args: &[&str]| finish(env.command().env("UNSPOOL_INDEX_DIR", place).args(args));
     assert_eq!(at(&deep, &["index"]).code, 0);
     assert_eq!(at(&deep, &["search", "delf"]).code, 0);
     assert_eq!(mode(&deep), 0o700);
-    // A file is in the place of the folder, or of its parent.
+    // A file where the folder, or its parent, should be.
     let file = env.path().join("file");
     std::fs::write(&file, "precious").expect("written");
     for place in [file.clone(), file.join("below")] {
@@ -555,18 +518,18 @@ fn d11_where_the_index_should_be() {
             let ran = at(&place, args);
             assert!(is_clean_failure(&ran), "{} {args:?}: {} {}", place.display(), ran.code, ran.stderr);
             let named = ran.stderr.contains(file.to_str().expect("UTF-8")) || args[0] != "index";
-            assert!(named, "does not say where: {}", ran.stderr);
+            assert!(named, "does not name the folder: {}", ran.stderr);
         }
     }
     assert_eq!(std::fs::read_to_string(&file).expect("read"), "precious");
-    // It vanishes between two runs.
+    // The folder is removed between two runs.
     env.index();
     std::fs::remove_dir_all(env.index_dir()).expect("removed");
     env.heal();
     assert_eq!((env.count("delf"), mode(&env.index_dir())), (1, 0o700));
 }
 
-/// The binary without a home and without a place for the index.
+/// The binary without a home and without a folder for the index.
 fn without_home(env: &Env) -> Command {
     let mut command = env.command();
     command.env_remove("HOME").env_remove("UNSPOOL_INDEX_DIR").env("TMPDIR", "/dev/full");
@@ -589,7 +552,7 @@ fn d13_no_home() {
         let names_both = ran.stderr.contains("--index-dir") && ran.stderr.contains("UNSPOOL_INDEX_DIR");
         assert!(names_both, "{home:?}: {}", ran.stderr);
     }
-    // Either of them is enough; so is a data folder, if it is absolute.
+    // Either of them is enough, and so is an absolute data folder.
     assert_eq!(finish(with_root().arg("--index-dir").arg(env.index_dir()).arg("index")).code, 0);
     assert_eq!(finish(with_root().env("UNSPOOL_INDEX_DIR", env.index_dir()).args(["search", "ddreizehn"])).code, 0);
     assert_eq!(finish(with_root().env("XDG_DATA_HOME", env.path().join("xdg")).arg("index")).code, 0);
@@ -599,7 +562,7 @@ fn d13_no_home() {
 }
 
 #[test]
-fn d13_a_relative_data_folder_is_passed_over() {
+fn d13_a_relative_data_folder_is_ignored() {
     let env = Env::new();
     write_line(&env, 1, "ddreizehn");
     let home = env.path().join("home");
@@ -615,11 +578,11 @@ fn d15_umask() {
     for umask in ["000", "077", "777"] {
         let env = Env::new();
         (1..=3).for_each(|number| write_line(&env, number, "dfuenfzehn"));
-        let run = |args: &[&str]| finish(after(&env, &format!("umask {umask}")).args(args));
+        let run = |args: &[&str]| finish(in_shell(&env, &format!("umask {umask}")).args(args));
         for args in [&["index"][..], &["index", "--rebuild"], &["search", "dfuenfzehn"]] {
             assert_eq!(run(args).code, 0, "{umask} {args:?}");
         }
-        // Grown, gone and pruned: merges and deletes make files too.
+        // Grown, deleted and pruned: merges and deletions create files too.
         for number in 4..=12 {
             env.append(format!("-p/{}.jsonl", session(2)), user_line(&session(2), number, "dfuenfzehn"));
             assert_eq!(run(&["index"]).code, 0, "{umask}");
@@ -635,7 +598,7 @@ fn d15_umask() {
     }
 }
 
-/// Runs the binary on a terminal of so many columns.
+/// Runs the binary on a terminal with this many columns.
 fn on_terminal(env: &Env, columns: u32, variables: &[(&str, &str)], arguments: &str) -> Ran {
     let line = format!("stty cols {columns} rows 1; '{}' {arguments}", env!("CARGO_BIN_EXE_unspool"));
     let mut command = tool("script");
@@ -644,8 +607,8 @@ fn on_terminal(env: &Env, columns: u32, variables: &[(&str, &str)], arguments: &
     finish(command.env_remove("COLUMNS").env("TERM", "xterm-256color").envs(variables.iter().copied()))
 }
 
-/// All that writes to a terminal.
-const TALKERS: [&str; 8] = [
+/// Commands that write to a terminal.
+const TERMINAL_COMMANDS: [&str; 8] = [
     "search dsechzehn",
     "search --messages dsechzehn",
     "search nothingatall",
@@ -661,7 +624,7 @@ fn d16_no_terminal() {
     let env = Env::new();
     write_noisy(&env, 1, 20, "dsechzehn and some words more");
     env.index();
-    for arguments in TALKERS {
+    for arguments in TERMINAL_COMMANDS {
         let ran = env.run(&arguments.split(' ').collect::<Vec<_>>());
         assert!(matches!(ran.code, 0 | 1), "{arguments}: {} {}", ran.code, ran.stderr);
         assert!(!(ran.stdout + &ran.stderr).contains('\u{1b}'), "{arguments}");
@@ -677,7 +640,7 @@ fn d16_terminals_of_all_kinds() {
     let env = Env::new();
     write_noisy(&env, 1, 20, "dsechzehn and some words more");
     env.index();
-    for arguments in TALKERS {
+    for arguments in TERMINAL_COMMANDS {
         for columns in [1, 0, 10_000] {
             let ran = on_terminal(&env, columns, &[], arguments);
             assert!(matches!(ran.code, 0 | 1), "{arguments}, {columns} columns: {} {}", ran.code, ran.stdout);
@@ -685,7 +648,7 @@ fn d16_terminals_of_all_kinds() {
         let dumb = on_terminal(&env, 80, &[("TERM", "dumb")], arguments);
         assert!(matches!(dumb.code, 0 | 1), "{arguments}: {} {}", dumb.code, dumb.stdout);
         assert!(!dumb.stdout.contains('\u{1b}'), "{arguments} on a dumb terminal: {:?}", dumb.stdout);
-        // A bar may move the cursor under NO_COLOR, but nothing may be coloured or bold.
+        // With NO_COLOR a progress bar may move the cursor, but nothing may be coloured or bold.
         let plain = on_terminal(&env, 80, &[("NO_COLOR", "1")], arguments);
         assert!(matches!(plain.code, 0 | 1), "{arguments}: {} {}", plain.code, plain.stdout);
         let coloured = ["\u{1b}[1", "\u{1b}[3", "\u{1b}[4", "\u{1b}[0m"].iter().any(|code| plain.stdout.contains(code));
@@ -710,16 +673,17 @@ fn d17_stdout_is_full_or_closed() {
     for args in commands {
         let full = File::options().write(true).open("/dev/full").expect("opened");
         let mut child = env.command().args(args).stdout(full).stderr(Stdio::piped()).spawn().expect("started");
-        let mut said = String::new();
-        child.stderr.take().expect("piped").read_to_string(&mut said).expect("read");
-        assert_eq!(child.wait().expect("ended").code(), Some(6), "{args:?}: {said}");
-        assert!(said.contains("standard output"), "{args:?}: {said}");
-        let closed = finish(after(&env, "exec >&-").args(args));
+        let mut stderr = String::new();
+        child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("read");
+        assert_eq!(child.wait().expect("ended").code(), Some(6), "{args:?}: {stderr}");
+        assert!(stderr.contains("standard output"), "{args:?}: {stderr}");
+        let closed = finish(in_shell(&env, "exec >&-").args(args));
         assert_eq!(closed.code, 2, "{args:?}: {}", closed.stderr);
         assert!(closed.stderr.contains("standard output: it is closed"), "{args:?}: {}", closed.stderr);
-        // Open both ways is how Python silences its children, and what the runtime puts in the place of a closed one.
+        // `1<>/dev/null` is how Python silences its children, and what the Rust runtime opens in place of a closed
+        // stdout.
         for silent in ["exec >/dev/null", "exec 1<>/dev/null"] {
-            let ran = finish(after(&env, silent).args(args));
+            let ran = finish(in_shell(&env, silent).args(args));
             assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{args:?} {silent}");
         }
     }
@@ -741,21 +705,21 @@ fn d19_many_small_runs() {
         most_files = most_files.max(tree(&env.index_dir()).len());
         sizes.push(bytes_below(&env.index_dir()));
     }
-    let segments = status(&env)["segments"].as_u64().expect("a number");
+    let segments = env.status()["segments"].as_u64().expect("a number");
     assert!(segments <= 30, "{segments} segments");
-    // A segment is eight files at most, one more for what is deleted in it.
+    // A segment has at most eight files, and one more for its deletions.
     assert!(most_files <= 30 * 9 + 10, "{most_files} files");
     assert_eq!(leftovers(&env), Vec::<PathBuf>::new());
     let (early, late) = (sizes[..50].iter().max().expect("some"), sizes[150..].iter().max().expect("some"));
-    // 150 lines more, of which each takes less than a kilobyte.
+    // 150 more lines, each of less than a kilobyte.
     assert!(*late <= early + early / 10 + 150_000, "{early} bytes at first, {late} at the end");
     assert_eq!((env.count("dneunzehn"), env.count("dneunzehnbase")), (200, 1));
     env.heal();
 }
 
-/// A file that was rewritten, and of which only the beginning can be read: what is known of it stays.
+/// A file was rewritten, and only its beginning can be read: the old content stays.
 #[test]
-fn d4_a_rewritten_source_breaks_off() {
+fn d4_a_rewritten_source_fails_halfway() {
     if !can_trace() {
         return skip("no strace");
     }
@@ -766,14 +730,14 @@ fn d4_a_rewritten_source_breaks_off() {
         write_noisy(&env, 2, 1500, "dviernew");
         let ran = index_without(&env, 2, from_read);
         assert_eq!(ran.code, 3, "{} {}", ran.stdout, ran.stderr);
-        assert_eq!(env.count("dvierold"), 1, "a bad read (from {from_read} on) removes nothing");
+        assert_eq!(env.count("dvierold"), 1, "a failed read (number {from_read} and later) removes nothing");
         env.index();
         assert_eq!([env.count("dvierold"), env.count("dviernew")], [0, 1]);
         env.heal();
     }
 }
 
-/// What a file held is not obeyed by a terminal; a pipe gets it byte by byte.
+/// Escape sequences in a recovered file never reach a terminal; a pipe gets every byte.
 #[test]
 fn d16_a_recovered_file_on_a_terminal() {
     if !works("script", &["-qec", "stty -a", "/dev/null"]) {
@@ -796,7 +760,7 @@ fn d16_a_recovered_file_on_a_terminal() {
     assert!(env.run(&["recover", "--no-refresh", "/home/u/x/esc.txt"]).stdout.contains("\u{1b}]0;owned"));
 }
 
-/// After a large run there is no file in the folder that the index does not name.
+/// After a large run the folder has no segment file that the index does not name.
 #[test]
 fn d19_a_large_run_leaves_nothing_behind() {
     let env = Env::new();
@@ -804,12 +768,12 @@ fn d19_a_large_run_leaves_nothing_behind() {
         write_noisy(&env, number, 2500, "dneunzehn");
     }
     env.index();
-    let folder = crate::faults_b::index_folder(&env);
+    let folder = env.index_folder();
     let meta = std::fs::read_to_string(folder.join("meta.json")).expect("read").replace('-', "");
     for entry in std::fs::read_dir(&folder).expect("listed").map(|entry| entry.expect("entry")) {
         let name = entry.file_name().to_string_lossy().into_owned();
         if let Some((id, _)) = name.split_once('.').filter(|(id, _)| id.len() == 32) {
-            assert!(meta.contains(id), "{name} is no part of the index");
+            assert!(meta.contains(id), "{name} is not part of the index");
         }
     }
 }

@@ -4,27 +4,31 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::index::Corrections;
 use crate::query::{Pattern, Query};
 use crate::tokenize::{TERM_CAP, Term, WHOLE_MARK, analyze, single};
 
 /// A piece of a text.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Snippet {
     /// The piece, all white space folded to single blanks.
     pub text: String,
     /// Where the matching words are in it, in bytes.
     pub ranges: Vec<(usize, usize)>,
-    /// Whether something was left out before it.
+    /// Set if something was left out before it.
+    #[serde(skip)]
     pub cut_before: bool,
-    /// Whether something was left out behind it.
+    /// Set if something was left out after it.
+    #[serde(skip)]
     pub cut_after: bool,
 }
 
 /// What is marked: terms, beginnings of terms, matches of patterns.
 #[derive(Debug, Default)]
-pub struct Marks<'q> {
+pub(crate) struct Marks<'q> {
     terms: HashMap<&'q str, usize>,
     /// How long the terms are, a bit for each length: most words of a text need no closer look.
     lengths: u64,
@@ -46,7 +50,7 @@ fn bit_of_length(term: &str) -> u64 {
 
 impl<'q> Marks<'q> {
     /// Marks what a query looks for.
-    pub fn new(query: &'q Query, corrections: &'q Corrections) -> Self {
+    pub(crate) fn new(query: &'q Query, corrections: &'q Corrections) -> Self {
         let slips = query.terms().filter(|term| single(term).is_none());
         let others =
             slips.flat_map(|term| corrections.of(term).unwrap_or_default().iter().chain(corrections.forms_of(term)));
@@ -59,7 +63,8 @@ impl<'q> Marks<'q> {
     }
 
     /// Marks terms.
-    pub fn of(wanted: impl Iterator<Item = &'q str>) -> Self {
+    #[cfg(test)]
+    pub(crate) fn of(wanted: impl Iterator<Item = &'q str>) -> Self {
         Self::with(wanted, Vec::new(), Vec::new(), Vec::new())
     }
 
@@ -81,7 +86,7 @@ impl<'q> Marks<'q> {
     }
 
     /// Picks the piece of at most about `length` bytes that holds most of what is marked.
-    pub fn snippet(&self, text: &str, length: usize) -> Snippet {
+    pub(crate) fn snippet(&self, text: &str, length: usize) -> Snippet {
         let matches = self.matches(text);
         let window = best_window(text, &matches, length);
         dedup(text, window, &matches)
@@ -118,7 +123,7 @@ impl<'q> Marks<'q> {
     }
 
     /// Where a text has something to mark, and which of the marks it is.
-    pub fn matches(&self, text: &str) -> Vec<(Range<usize>, usize)> {
+    pub(crate) fn matches(&self, text: &str) -> Vec<(Range<usize>, usize)> {
         let mut matches: Vec<(Range<usize>, usize)> = Vec::new();
         for (which, pattern) in self.patterns.iter().enumerate() {
             matches.extend(pattern.matches(text).map(|range| (range, usize::MAX - which)));

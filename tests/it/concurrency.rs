@@ -1,144 +1,26 @@
-//! Fault catalogue, section B: other processes, and files that change while they are read.
+//! Fault catalogue, section B: concurrent runs and searches, and files that change while they are read. B10 and B24 are
+//! in `loops.rs`, B20 to B22 in `watch.rs`; `crash.rs` repeats B4 and B5 at every operation.
 
 use std::fs::{File, FileTimes};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt, symlink};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::util::{Env, Ran, session, user_line};
+use crate::support::env::{Env, Ran};
+use crate::support::privileges::{Mount, as_nobody, give_to};
+use crate::support::process::{
+    can_trace, finish, guarded, pid_of, skip, start_stopped_search, tool, traced_child, under, works,
+};
+use crate::support::transcript::{session, user_line};
 
-/// No command of these tests may take longer; it is a guard against hanging, not a measurement.
-const GUARD: Duration = Duration::from_secs(40);
-
-// Tools of both sections, B and D.
-
-/// Says why a test does nothing here.
-#[expect(clippy::print_stderr, reason = "the reader of a test's output should know")]
-pub(crate) fn skip(reason: &str) {
-    eprintln!("skipped: {reason}");
-}
-
-pub(crate) fn is_root() -> bool {
-    std::fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0)
-}
-
-/// A command of the system, found also where only root looks.
-pub(crate) fn tool(name: &str) -> Command {
-    let mut command = Command::new(name);
-    command.env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin").stdin(Stdio::null());
-    command
-}
-
-/// Whether a command of the system ends well; it does not where it is not installed or not allowed.
-pub(crate) fn works(name: &str, args: &[&str]) -> bool {
-    tool(name).args(args).output().is_ok_and(|output| output.status.success())
-}
-
-pub(crate) fn can_trace() -> bool {
-    works("strace", &["-f", "-o", "/dev/null", "true"])
-}
-
-/// The binary, started by another command.
-pub(crate) fn under(env: &Env, wrapper: &[&str]) -> Command {
-    let inner = env.command();
-    let mut command = Command::new(wrapper[0]);
-    command.args(&wrapper[1..]).arg(inner.get_program()).env_clear().current_dir(env.path());
-    inner.get_envs().for_each(|(name, value)| _ = command.env(name, value.expect("set")));
-    command
-}
-
-/// Runs a command to its end, but not for ever.
-pub(crate) fn finish(command: &mut Command) -> Ran {
-    guarded(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started"))
-}
-
-/// Waits for the end of a process, but not for ever.
-pub(crate) fn guarded(child: Child) -> Ran {
-    let pid = pid_of(&child);
-    let (done, ended) = std::sync::mpsc::channel::<()>();
-    let watchdog = std::thread::spawn(move || {
-        if ended.recv_timeout(GUARD) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-            let _ = kill_process(pid, Signal::KILL);
-        }
-    });
-    let ran = Ran::from(child.wait_with_output().expect("ended"));
-    drop(done);
-    watchdog.join().expect("no panic");
-    ran
-}
-
-/// Something mounted for as long as this lives.
-#[derive(Debug)]
-pub(crate) struct Mount(PathBuf);
-
-impl Mount {
-    /// Mounts; none where that is not possible.
-    pub(crate) fn new(args: &[&str], at: &Path) -> Option<Self> {
-        std::fs::create_dir_all(at).expect("made");
-        let mounted = tool("mount").args(args).arg(at).output().is_ok_and(|output| output.status.success());
-        if !mounted {
-            skip("cannot mount");
-        }
-        mounted.then(|| Self(at.to_path_buf()))
-    }
-
-    pub(crate) fn tmpfs(size: &str, at: &Path) -> Option<Self> {
-        Self::new(&["-t", "tmpfs", "-o", &format!("mode=0700,size={size}"), "tmpfs"], at)
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let unmounted = tool("umount").arg(&self.0).output().is_ok_and(|output| output.status.success());
-        if !unmounted {
-            let _ = tool("umount").arg("-l").arg(&self.0).output();
-        }
-    }
-}
-
-/// The binary run by somebody who is not root; none where that cannot be had. The home then belongs to them.
-pub(crate) fn as_nobody(env: &Env) -> Option<Command> {
-    if !is_root() {
-        return Some(env.command());
-    }
-    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    std::fs::set_permissions(env.path(), PermissionsExt::from_mode(0o755)).expect("opened up");
-    let reachable = works(nobody[0], &[&nobody[1..], &["test", "-x", env!("CARGO_BIN_EXE_unspool")]].concat());
-    if !reachable {
-        skip("cannot run the binary as nobody");
-        return None;
-    }
-    give_to(env, "65534");
-    Some(under(env, &nobody))
-}
-
-/// Gives all files of a test to a user.
-pub(crate) fn give_to(env: &Env, user: &str) {
-    if is_root() {
-        assert!(tool("chown").args(["-R", user]).arg(env.path()).status().expect("ran").success());
-    }
-}
-
-/// The folder of the one index.
-pub(crate) fn index_folder(env: &Env) -> PathBuf {
-    let folders = std::fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());
-    folders.filter(|path| path.is_dir()).min().expect("an index")
-}
-
-/// What `status --json` says.
-pub(crate) fn status(env: &Env) -> Value {
-    let ran = env.run(&["status", "--json"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    serde_json::from_str(&ran.stdout).expect("JSON")
-}
-
-/// A session long enough to be met while it is read; its first and last lines hold `<word>first` and `<word>last`.
+/// A session long enough to be caught while it is read. Its first and last lines contain `<word>first` and
+/// `<word>last`.
 fn long_session(session: &str, number: u32, word: &str) -> String {
     let filler = "the same plain words again and again ".repeat(50);
     let middle = (1..3000).map(|line| user_line(session, number + line, &filler));
@@ -146,11 +28,7 @@ fn long_session(session: &str, number: u32, word: &str) -> String {
     first + &middle.collect::<String>() + &user_line(session, number + 3000, &format!("{word}last"))
 }
 
-fn pid_of(child: &Child) -> Pid {
-    Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("a pid")
-}
-
-/// How far a process has read a file that it has open.
+/// The position of a process in a file that it has open.
 fn position(pid: Pid, path: &Path) -> Option<u64> {
     let process = PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()));
     let open = std::fs::read_dir(process.join("fd")).ok()?.flatten();
@@ -159,7 +37,7 @@ fn position(pid: Pid, path: &Path) -> Option<u64> {
     info.lines().find_map(|line| line.strip_prefix("pos:"))?.trim().parse().ok()
 }
 
-/// Indexes from nothing, stops the run in the middle of reading a file, lets something happen, and goes on.
+/// Indexes from scratch, stops the run in the middle of a file, calls `happen`, and lets the run continue.
 fn index_and_meanwhile(env: &Env, path: &Path, happen: impl Fn(Pid)) -> Ran {
     let size = std::fs::metadata(path).expect("there").len();
     for _ in 0..50 {
@@ -175,7 +53,7 @@ fn index_and_meanwhile(env: &Env, path: &Path, happen: impl Fn(Pid)) -> Ran {
             std::thread::yield_now();
         }
         let _ = kill_process(pid, Signal::STOP);
-        // It may have read on before it stopped.
+        // It may have finished the file before it stopped.
         let caught = is_inside();
         if caught {
             let happened = catch_unwind(AssertUnwindSafe(|| happen(pid)));
@@ -187,7 +65,7 @@ fn index_and_meanwhile(env: &Env, path: &Path, happen: impl Fn(Pid)) -> Ran {
         let _ = kill_process(pid, Signal::CONT);
         guarded(run);
     }
-    panic!("never met the run while it was reading");
+    panic!("never caught the run while it was reading");
 }
 
 fn set_mtime(path: &Path, time: SystemTime) {
@@ -195,12 +73,10 @@ fn set_mtime(path: &Path, time: SystemTime) {
     file.set_times(FileTimes::new().set_modified(time)).expect("set");
 }
 
-/// Whole seconds after 1970.
+/// A time in whole seconds since 1970.
 fn at(seconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
 }
-
-// The cases.
 
 #[test]
 fn b1_of_eight_runs_at_once_one_commits() {
@@ -218,13 +94,13 @@ fn b1_of_eight_runs_at_once_one_commits() {
         let report: Option<Value> = serde_json::from_str(&ran.stdout).ok();
         new += report.map_or(0, |report| report["new"].as_u64().expect("a number"));
     }
-    assert_eq!(new, 1, "more than one of them read the file");
+    assert_eq!(new, 1, "more than one run read the file");
     assert_eq!((env.count("beinsfirst"), env.count("beinslast")), (1, 1));
     env.heal();
 }
 
 #[test]
-fn b1_the_second_run_says_who_is_at_it() {
+fn b1_the_second_run_names_the_first() {
     let env = Env::new();
     let id = session(1);
     let path = env.write(format!("-p/{id}.jsonl"), long_session(&id, 1, "beinszwei"));
@@ -236,7 +112,7 @@ fn b1_the_second_run_says_who_is_at_it() {
         let scheduled = env.run(&["index", "--scheduled", "--wait", "0"]);
         assert_eq!(scheduled.code, 0, "{}", scheduled.stderr);
         assert!(scheduled.stderr.contains(&named), "{}", scheduled.stderr);
-        // Since when: whoever waits wants to know whether it hangs.
+        // With the time it started, to judge whether it hangs.
         assert!(second.stderr.contains("since"), "no time in: {}", second.stderr);
     });
     assert_eq!(first.code, 0, "{}", first.stderr);
@@ -259,7 +135,7 @@ fn b2_searches_during_commits_see_whole_commits() {
         scope.spawn(|| {
             let mut last = 0;
             while !done.load(Ordering::Relaxed) {
-                // Both files grow between runs only, so a commit that has one line more of one has it of the other.
+                // Both files grow between runs only, so every commit has the same number of lines from both.
                 let hits = env.hits("bzwei");
                 let left = hits.iter().filter(|hit| hit["session_id"] == a.as_str()).count();
                 assert_eq!(left * 2, hits.len(), "half a commit");
@@ -277,7 +153,7 @@ fn b2_searches_during_commits_see_whole_commits() {
 }
 
 #[test]
-fn b3_a_search_outlives_the_files_it_opened() {
+fn b3_a_search_survives_the_deletion_of_the_files_it_opened() {
     if !can_trace() {
         return skip("no strace");
     }
@@ -287,8 +163,8 @@ fn b3_a_search_outlives_the_files_it_opened() {
     env.index();
     let search = start_stopped_search(&env, "bdrei");
     let pid = traced_child(&search);
-    // Enough small commits that the first segment is merged away and its files are collected.
-    let before = segment_files(&env);
+    // Enough small commits to merge the first segment away and delete its files.
+    let before = env.segment_files();
     for number in 2..20 {
         env.append(
             path.strip_prefix(env.claude().join("projects")).expect("inside"),
@@ -296,46 +172,13 @@ fn b3_a_search_outlives_the_files_it_opened() {
         );
         env.index();
     }
-    assert!(segment_files(&env).iter().all(|file| !before.contains(file)), "nothing was merged away");
+    assert!(env.segment_files().iter().all(|file| !before.contains(file)), "nothing was merged away");
     kill_process(pid, Signal::CONT).expect("continued");
     let ran = guarded(search);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let summary: Value = serde_json::from_str(ran.stdout.lines().last().expect("a line")).expect("JSON");
-    assert_eq!(summary["hits"], 1, "it sees the commit it opened");
+    assert_eq!(summary["hits"], 1, "it must see the commit it opened");
     env.heal();
-}
-
-/// Starts a search that stops itself when it has all files of the index open and has given the lock back.
-pub(crate) fn start_stopped_search(env: &Env, word: &str) -> Child {
-    let lock = index_folder(env).join(".tantivy-meta.lock");
-    let log = env.path().join("trace");
-    let stop = ["-e", "trace=close", "-e", "inject=close:signal=STOP:when=1", "-P", lock.to_str().expect("UTF-8")];
-    let mut command = under(env, &[&["strace", "-f", "-o", log.to_str().expect("UTF-8")], &stop[..]].concat());
-    command.args(["search", "--no-refresh", "--json", "--messages", word]);
-    let search = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    let start = Instant::now();
-    while !std::fs::read_to_string(&log).is_ok_and(|log| log.contains("stopped by SIGSTOP")) {
-        assert!(start.elapsed() < GUARD, "the search did not stop");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let maps = std::fs::read_to_string(format!("/proc/{}/maps", traced_child(&search).as_raw_nonzero()));
-    assert!(maps.expect("read").contains(".store"), "the search has not opened the index");
-    search
-}
-
-/// The process that a tracer runs.
-pub(crate) fn traced_child(tracer: &Child) -> Pid {
-    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", tracer.id())).expect("read");
-    let child = children.split_whitespace().next().expect("a child").parse().expect("a number");
-    Pid::from_raw(child).expect("a pid")
-}
-
-pub(crate) fn segment_files(env: &Env) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(index_folder(env)).expect("listed").map(|entry| entry.expect("entry").path());
-    let mut files: Vec<PathBuf> =
-        entries.filter(|path| path.file_stem().is_some_and(|stem| stem.len() >= 32)).collect();
-    files.sort();
-    files
 }
 
 #[test]
@@ -349,7 +192,7 @@ fn b4_a_file_grows_while_it_is_read() {
     assert_eq!((env.count("bvierlast"), env.count("bvierlate")), (1, 0), "read to the size at opening");
     env.index();
     assert_eq!((env.count("bvierfirst"), env.count("bvierlast"), env.count("bvierlate")), (1, 1, 1));
-    // A live session, written in pieces that end anywhere.
+    // A live session, written in pieces that end at any byte.
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
             for number in 0..300 {
@@ -361,7 +204,7 @@ fn b4_a_file_grows_while_it_is_read() {
             }
         });
         while !writer.is_finished() {
-            assert_eq!(env.run(&["index"]).code, 0, "a line being written is no bad line");
+            assert_eq!(env.run(&["index"]).code, 0, "an unfinished line is not a bad line");
         }
     });
     env.index();
@@ -383,7 +226,7 @@ fn b5_a_file_is_truncated_while_it_is_read() {
         });
         assert_eq!(ran.code, 3, "{} {}", ran.stdout, ran.stderr);
         assert!(ran.stdout.contains("changed while being read") && ran.stdout.contains(&id), "{}", ran.stdout);
-        assert_eq!(env.count("bfuenfother"), 1, "the others are read");
+        assert_eq!(env.count("bfuenfother"), 1, "other files are read");
         env.index();
         assert_eq!((env.count(&format!("{word}first")), env.count(&format!("{word}last"))), (0, 0), "length {length}");
         env.verify();
@@ -407,7 +250,7 @@ fn b6_a_file_is_replaced_while_it_is_read() {
     assert_eq!(env.count("bsechsoldfirst"), env.count("bsechsoldlast"), "one version, or none");
     env.index();
     assert_eq!((env.count("bsechsnew"), env.count("bsechsoldfirst"), env.count("bsechsoldlast")), (1, 0, 0));
-    // The same without knowing the moment: a program that saves by renaming, and runs beside it.
+    // The same at unknown moments: a program saves by renaming while runs go on.
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
             for number in 0..100 {
@@ -427,7 +270,7 @@ fn b6_a_file_is_replaced_while_it_is_read() {
 }
 
 #[test]
-fn b7_files_are_deleted_while_the_run_is_at_it() {
+fn b7_files_are_deleted_during_the_run() {
     let env = Env::new();
     let ids: Vec<String> = (0..8).map(session).collect();
     for (number, id) in (0..).zip(&ids[..7]) {
@@ -449,11 +292,11 @@ fn b7_files_are_deleted_while_the_run_is_at_it() {
     });
     assert_eq!(ran.code, 0, "not an error: {} {}", ran.stdout, ran.stderr);
     assert_eq!((env.count("bsiebenalast"), env.count("bsiebenglast")), (1, 1));
-    assert_eq!(env.hits("bsiebenalast")[0]["source_missing"], false, "this scan saw it");
-    assert_eq!(status(&env)["sessions_only_in_index"], 0);
+    assert_eq!(env.hits("bsiebenalast")[0]["source_missing"], false, "this run still listed it");
+    assert_eq!(env.status()["sessions_only_in_index"], 0);
     assert_eq!(env.run(&["index"]).code, 0);
-    assert_eq!(env.hits("bsiebenalast")[0]["source_missing"], true, "the next one did not");
-    assert!(status(&env)["sessions_only_in_index"].as_u64() >= Some(1));
+    assert_eq!(env.hits("bsiebenalast")[0]["source_missing"], true, "the next run did not");
+    assert!(env.status()["sessions_only_in_index"].as_u64() >= Some(1));
     env.heal();
 }
 
@@ -467,7 +310,7 @@ fn b8_truncated_and_refilled_to_the_same_size() {
     assert_eq!(old.len(), new.len());
     env.write(&name, &old);
     env.index();
-    // The same inode, the same size, only the time tells.
+    // The same inode and size; only the time differs.
     let path = env.write(&name, &new);
     set_mtime(&path, at(1_800_000_000));
     let report = env.index_json();
@@ -501,11 +344,11 @@ fn b11_mtime_goes_back() {
     env.index();
     env.append(format!("-p/{grown}.jsonl"), user_line(&grown, 3, "belf"));
     env.write(format!("-p/{changed}.jsonl"), user_line(&changed, 2, "belfneu"));
-    // 2001: older than anything the index knows.
+    // 2001: older than everything in the index.
     [&first, &second].into_iter().for_each(|path| set_mtime(path, at(1_000_000_000)));
     env.index();
     assert_eq!((env.count("belf"), env.count("belfalt"), env.count("belfneu")), (2, 0, 1));
-    // And before 1970, where some archives put what has no time.
+    // And before 1970, which some archives use for files without a time.
     env.append(format!("-p/{grown}.jsonl"), user_line(&grown, 4, "belf"));
     set_mtime(&first, SystemTime::UNIX_EPOCH - Duration::from_secs(1_000_000));
     env.index();
@@ -528,7 +371,7 @@ fn b12_the_clock_jumps_ten_years() {
         let found = run_at(now, &["search", "--no-refresh", "bzwoelf"]);
         assert_eq!(found.code, 0, "{now}: {}", found.stderr);
     }
-    // During a run: the real clock, where it can be faked.
+    // A jump during a run: the real clock, where it can be faked.
     if works("faketime", &["2036-01-01", "true"]) {
         env.append(&name, user_line(&id, 9, "bzwoelf"));
         let mut run = under(&env, &["faketime", "-f", "-10y x100000"]);
@@ -556,12 +399,12 @@ fn b13_mtime_in_the_future_and_in_whole_seconds() {
 }
 
 #[test]
-fn b13_a_file_system_that_knows_whole_seconds_only() {
+fn b13_a_file_system_with_times_in_whole_seconds() {
     let env = Env::new();
     let image = env.path().join("ext2");
     File::create(&image).and_then(|file| file.set_len(8 << 20)).expect("made");
     let image = image.to_str().expect("UTF-8");
-    // Inodes of 128 bytes have no room for less than a second.
+    // Inodes of 128 bytes have no room for fractions of a second.
     if !works("mkfs.ext2", &["-q", "-F", "-I", "128", image]) {
         return skip("no mkfs.ext2");
     }
@@ -594,7 +437,7 @@ fn b14_session_moved_to_another_project() {
         hits.iter().all(|hit| hit["path"] == to.to_str().expect("UTF-8") && hit["source_missing"] == false),
         "{hits:?}"
     );
-    // Copied and deleted instead: another inode, the same text, and more of it.
+    // Copied and deleted instead: another inode, the same text, and one line more.
     std::fs::copy(&to, &from).expect("copied");
     std::fs::remove_file(&to).expect("removed");
     env.append(format!("-home-u-old/{id}.jsonl"), user_line(&id, 3, "bvierzehn"));
@@ -602,7 +445,7 @@ fn b14_session_moved_to_another_project() {
     let hits = env.hits("bvierzehn");
     assert_eq!(hits.len(), 3);
     assert!(hits.iter().all(|hit| hit["path"] == from.to_str().expect("UTF-8")), "{hits:?}");
-    let status = status(&env);
+    let status = env.status();
     assert_eq!((&status["sessions"], &status["sessions_only_in_index"]), (&1.into(), &0.into()), "{status}");
     env.heal();
 }
@@ -615,12 +458,12 @@ fn b15_hard_links_and_symlinks() {
     std::fs::hard_link(&path, env.file(format!("-b/{id}.jsonl"))).expect("linked");
     std::fs::hard_link(&path, env.file(format!("-a/{}.jsonl", session(2)))).expect("linked");
     symlink(&path, env.file(format!("-c/{id}.jsonl"))).expect("linked");
-    // A project under two names.
+    // A project with two names.
     symlink(env.claude().join("projects/-a"), env.claude().join("projects/-d")).expect("linked");
     let report = env.index_json();
     assert_eq!((&report["new"], &report["documents"]), (&1.into(), &1.into()), "{report}");
     assert_eq!(env.count("bfuenfzehn"), 1);
-    // The name it was read under goes; the file itself is still there.
+    // The name under which it was read is removed; the file itself still exists.
     std::fs::remove_file(&path).expect("removed");
     env.index();
     let hits = env.hits("bfuenfzehn");
@@ -630,7 +473,7 @@ fn b15_hard_links_and_symlinks() {
 }
 
 #[test]
-fn b16_an_inode_is_used_again() {
+fn b16_an_inode_is_reused() {
     let env = Env::new();
     let id = session(1);
     let name = format!("-p/{id}.jsonl");
@@ -649,7 +492,7 @@ fn b16_an_inode_is_used_again() {
             return env.heal();
         }
     }
-    skip("this file system does not use inodes again");
+    skip("this file system does not reuse inodes");
 }
 
 /// Three sessions and a history, indexed.
@@ -671,12 +514,12 @@ fn fill_root(env: &Env, word: &str) {
     std::fs::write(env.claude().join("history.jsonl"), history + "\n").expect("written");
 }
 
-/// What must hold when a root cannot be looked at: exit 3, a reason, and all is as it was.
+/// Checks what must be true when a root cannot be read: exit code 3, a reason, and nothing is taken for deleted.
 fn nothing_is_gone(env: &Env, word: &str, reason: &str) {
     let ran = env.run(&["index"]);
     assert_eq!(env.count(word), 4, "everything is still found");
     assert!(env.hits(word).iter().all(|hit| hit["source_missing"] == false), "{:#?}", env.hits(word));
-    assert_eq!(status(env)["sessions_only_in_index"], 0);
+    assert_eq!(env.status()["sessions_only_in_index"], 0);
     assert_eq!(ran.code, 3, "{} {}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains(reason), "{}", ran.stdout);
 }
@@ -701,7 +544,7 @@ fn b17_the_root_is_unmounted() {
     fill_root(&env, "bsiebzehnb");
     env.index();
     drop(mount);
-    // The mount point stays, with what lay below it: nothing.
+    // The mount point stays, and is empty.
     std::fs::remove_dir_all(env.claude()).and_then(|()| std::fs::create_dir(env.claude())).expect("empty");
     nothing_is_gone(&env, "bsiebzehnb", "missing");
     let Some(_mount) = Mount::new(&bind, &env.claude()) else { return };
@@ -733,16 +576,16 @@ fn b18_more_than_half_of_the_files_vanish() {
         let ran = env.run(&["index"]);
         assert_eq!(ran.code, 3, "{}", ran.stderr);
         assert!(ran.stdout.contains("--confirm"), "{}", ran.stdout);
-        assert_eq!(status(&env)["sessions_only_in_index"], 0);
+        assert_eq!(env.status()["sessions_only_in_index"], 0);
     }
-    // What is new is read all the same.
+    // New files are read nevertheless.
     let id = session(9);
     env.write(format!("-p/{id}.jsonl"), user_line(&id, 9, "bachtzehn"));
     assert_eq!(env.run(&["index"]).code, 3);
     assert_eq!(env.count("bachtzehn"), 6);
     assert_eq!(env.run(&["index", "--confirm"]).code, 0);
-    assert_eq!(status(&env)["sessions_only_in_index"], 3);
-    assert_eq!(env.count("bachtzehn"), 6, "gone, and kept");
+    assert_eq!(env.status()["sessions_only_in_index"], 3);
+    assert_eq!(env.count("bachtzehn"), 6, "marked as gone, and kept");
     env.heal();
 }
 
@@ -768,27 +611,27 @@ fn b19_a_folder_cannot_be_listed() {
     assert!(problems.stdout.contains("-closed"), "{} {}", problems.stdout, problems.stderr);
     assert_eq!(env.count("bneunzehn"), 4);
     assert!(env.hits("bneunzehn").iter().all(|hit| hit["source_missing"] == false));
-    assert_eq!(status(&env)["sessions_only_in_index"], 0);
+    assert_eq!(env.status()["sessions_only_in_index"], 0);
     env.heal();
 }
 
 #[test]
 fn b23_the_lock_on_meta_json_is_held() {
-    // All at once, since each of them waits; each in an index of its own, since a run that waits for this lock holds
-    // the lock of writers, and the next one would name that run.
+    // All at the same time, since each of them waits. Each has its own index, since a run that waits for this lock has
+    // the writers' lock, and the next one would name that run.
     let commands = [&["search", "--no-refresh", "bdreiundzwanzig"][..], &["search", "bdreiundzwanzig"], &["index"]];
     let started = commands.map(|args| {
         let env = Env::new();
         let id = session(1);
         env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "bdreiundzwanzig"));
         env.index();
-        let lock = index_folder(&env).join(".tantivy-meta.lock");
-        let held = File::options().write(true).create(true).truncate(false).open(&lock).expect("opened");
-        held.lock().expect("locked");
+        let lock = env.index_folder().join(".tantivy-meta.lock");
+        let lock_file = File::options().write(true).create(true).truncate(false).open(&lock).expect("opened");
+        lock_file.lock().expect("locked");
         let child = env.command().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-        (args, env, held, child)
+        (args, env, lock_file, child)
     });
-    for (args, env, held, child) in started {
+    for (args, env, lock_file, child) in started {
         let ran = guarded(child);
         assert_eq!(ran.code, 5, "{args:?}: {} {}", ran.stdout, ran.stderr);
         assert!(
@@ -796,15 +639,15 @@ fn b23_the_lock_on_meta_json_is_held() {
             "{args:?} does not name us: {}",
             ran.stderr
         );
-        drop(held);
+        drop(lock_file);
         assert_eq!(env.count("bdreiundzwanzig"), 1);
         env.heal();
     }
 }
 
-/// The same for runs that are told of the file, as the hook does.
+/// The same for runs that are given the file, as the hook does.
 #[test]
-fn b1_of_eight_runs_told_of_a_file_one_commits() {
+fn b1_of_eight_runs_for_one_file_one_commits() {
     let env = Env::new();
     let id = session(1);
     let name = format!("-p/{id}.jsonl");
@@ -823,11 +666,11 @@ fn b1_of_eight_runs_told_of_a_file_one_commits() {
         let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
         grown += report["grown"].as_u64().expect("a number");
     }
-    assert_eq!(grown, 1, "more than one of them read the new lines");
+    assert_eq!(grown, 1, "more than one run read the new lines");
     env.verify();
 }
 
-/// B6: after it was listed and before it is opened, a file becomes something else.
+/// A file is replaced by a link, a pipe or a folder after it was listed and before it is opened.
 #[test]
 fn b6_a_file_becomes_something_else_before_it_is_opened() {
     type TurnInto = fn(&Path, &Path);
@@ -866,7 +709,7 @@ fn b6_a_file_becomes_something_else_before_it_is_opened() {
     }
 }
 
-/// A file of the same session in another folder, but not the same file: what the first one held stays.
+/// A different file of the same session in another folder: the content of the first one stays.
 #[test]
 fn b16_another_file_of_the_same_session() {
     let env = Env::new();

@@ -1,7 +1,7 @@
-//! Fault catalogue, section A: bad input. One file must never stop the others, nor one line the lines after it.
-//!
-//! Every test plants its damage between sound lines and beside a sound file, and ends with a plain run after which
-//! the index must be whole.
+//! Fault catalogue, section A: bad input. One bad file must never affect other files, nor one bad line the lines after
+//! it. `limits.rs` has A16 to A18 with inputs of gigabytes.
+//! Every test puts the damage between sound lines and next to a sound file, and ends with a plain run after which the
+//! index must be intact.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,18 +11,19 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::util::{Env, Ran, session, user_line, uuid};
+use crate::support::env::{Env, Ran};
+use crate::support::transcript::{session, user_line, uuid};
 
 /// The most memory an index run may use, in MB.
 const MEMORY: u64 = 300;
 
-/// The file of a session.
+/// The file name of a session.
 fn name(number: u32) -> String {
     format!("-home-u-x/{}.jsonl", session(number))
 }
 
-/// A home in which damage stands between two sound lines, and a sound file beside it.
-fn around(damage: impl AsRef<[u8]>) -> Env {
+/// A home with a file that has the damage between two sound lines, and with a sound file next to it.
+fn home_with(damage: impl AsRef<[u8]>) -> Env {
     let env = Env::new();
     let before = user_line(&session(1), 1, "soundbefore");
     let after = user_line(&session(1), 2, "soundafter");
@@ -31,7 +32,7 @@ fn around(damage: impl AsRef<[u8]>) -> Env {
     env
 }
 
-/// The sound lines of `around` are found, now and after a plain run, which must leave the index whole.
+/// Checks that the sound lines of `home_with` are found, now and after a plain run that leaves the index intact.
 fn stays_sound(env: &Env) {
     let check =
         || ["soundbefore", "soundafter", "soundbeside"].iter().for_each(|word| assert_eq!(role(env, word), "human"));
@@ -60,11 +61,7 @@ fn length(env: &Env, number: u32) -> u64 {
     env.file(name(number)).metadata().expect("there").len()
 }
 
-fn status(env: &Env) -> Value {
-    serde_json::from_str(&env.run(&["status", "--json"]).stdout).expect("JSON")
-}
-
-/// Indexes, and expects just these numbers of bad and overlong lines; problems must show in the exit code.
+/// Indexes, and expects exactly these numbers of bad and oversized lines; the exit code must show problems.
 fn index_counting(env: &Env, bad: u64, oversized: u64) -> Value {
     let ran = env.run(&["index", "--json"]);
     let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -73,13 +70,13 @@ fn index_counting(env: &Env, bad: u64, oversized: u64) -> Value {
     report
 }
 
-/// Puts raw bytes, which no JSON writer would write, in the place of `@@`.
+/// Replaces `@@` by raw bytes, which no JSON writer would write.
 fn with_raw(line: &str, raw: &[u8]) -> Vec<u8> {
-    let (before, after) = line.split_once("@@").expect("a place");
+    let (before, after) = line.split_once("@@").expect("a placeholder");
     [before.as_bytes(), raw, after.as_bytes()].concat()
 }
 
-/// An answer with further members in front.
+/// An assistant's message, with more members before it.
 fn answer(number: u32, members: &str, text: &str) -> String {
     let id = uuid(number);
     format!(
@@ -87,7 +84,7 @@ fn answer(number: u32, members: &str, text: &str) -> String {
     ) + "\n"
 }
 
-/// The binary under a shell, which may first set limits: `script` ends in `"$@"`.
+/// Runs the binary under a shell, which may first set limits: `script` ends with `"$@"`.
 fn under(env: &Env, script: &str, args: &[&str]) -> Ran {
     let binary = env.command();
     let mut shell = Command::new("/bin/sh");
@@ -98,7 +95,7 @@ fn under(env: &Env, script: &str, args: &[&str]) -> Ran {
     Ran::from(shell.output().expect("ran"))
 }
 
-/// Indexes; gives the exit code, what the run reports, and the most memory it used, in MB.
+/// Indexes; returns the exit code, the report, and the peak memory in MB.
 fn index_measured(env: &Env) -> (Option<i32>, Value, u64) {
     let out = env.path().join("report.json");
     let stdout = std::fs::File::create(&out).expect("made");
@@ -107,12 +104,12 @@ fn index_measured(env: &Env) -> (Option<i32>, Value, u64) {
     let file = PathBuf::from(format!("/proc/{}/status", child.id()));
     let mut most = 0;
     let ended = loop {
-        // The mark only rises, so the last look before the end is what counts.
+        // The high-water mark only rises, so the last value before the end counts.
         most = high_water(&file).unwrap_or(0).max(most);
         if let Some(ended) = child.try_wait().expect("waited") {
             break ended;
         }
-        // Far beyond the bound already: rather fail than take the machine down.
+        // Far beyond the limit: fail before the machine runs out of memory.
         if most > 1 << 20 {
             child.kill().expect("killed");
         }
@@ -127,7 +124,7 @@ fn high_water(file: &Path) -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
-/// Bytes of all files below a folder.
+/// The size of all files below a folder, in bytes.
 fn size_of(dir: &Path) -> u64 {
     let entries = std::fs::read_dir(dir).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
     let size = |entry: &std::fs::DirEntry| match entry.metadata() {
@@ -140,47 +137,47 @@ fn size_of(dir: &Path) -> u64 {
 
 #[test]
 fn a1_empty_file() {
-    let env = around("");
+    let env = home_with("");
     env.write(name(3), "");
     let before = index_counting(&env, 0, 0);
     assert_eq!(before["new"], 3);
     assert_eq!(env.problems(), Vec::<String>::new());
     let read = length(&env, 1) + length(&env, 2);
-    assert_eq!((&status(&env)["sessions"], &status(&env)["source_bytes"]), (&json!(3), &json!(read)));
+    assert_eq!((&env.status()["sessions"], &env.status()["source_bytes"]), (&json!(3), &json!(read)));
     assert_eq!(index_counting(&env, 0, 0)["unchanged"], 3);
     stays_sound(&env);
 }
 
 #[test]
 fn a2_only_newlines_and_blanks() {
-    let env = around("\n \n\r\n\t\n");
+    let env = home_with("\n \n\r\n\t\n");
     env.write(name(3), "\n \n\r\n");
     let report = index_counting(&env, 0, 0);
     assert_eq!(report["documents"], 3);
     assert_eq!(env.problems(), Vec::<String>::new());
-    // The lines count for where hits are.
+    // Blank lines count in line numbers.
     assert_eq!(hit(&env, "soundafter")["line"], 6);
     stays_sound(&env);
 }
 
 #[test]
 fn a3_truncated_last_line() {
-    let env = around("");
-    let held = |number| user_line(&session(number), number, &format!("größe heldback{number}"));
+    let env = home_with("");
+    let unfinished = |number| user_line(&session(number), number, &format!("größe heldback{number}"));
     // Cut after the brace, in the middle, inside a character of two bytes, and before the last brace.
-    let inside = held(12).find('ö').expect("there") + 1;
-    let cuts = [(10, 1), (11, 100), (12, inside), (13, held(13).len() - 2)];
+    let inside = unfinished(12).find('ö').expect("there") + 1;
+    let cuts = [(10, 1), (11, 100), (12, inside), (13, unfinished(13).len() - 2)];
     for (number, cut) in cuts {
         env.write(name(number), user_line(&session(number), number + 10, "whole"));
-        env.append(name(number), &held(number).as_bytes()[..cut]);
+        env.append(name(number), &unfinished(number).as_bytes()[..cut]);
     }
     let read: usize = (10..14).map(|number| user_line(&session(number), number + 10, "whole").len()).sum();
     let others = length(&env, 1) + length(&env, 2);
     index_counting(&env, 0, 0);
-    assert_eq!(status(&env)["source_bytes"], json!(read as u64 + others));
+    assert_eq!(env.status()["source_bytes"], json!(read as u64 + others));
     assert_eq!((env.count("größe"), env.count("whole")), (0, 4));
     for (number, cut) in cuts {
-        env.append(name(number), &held(number).as_bytes()[cut..]);
+        env.append(name(number), &unfinished(number).as_bytes()[cut..]);
     }
     index_counting(&env, 0, 0);
     for number in 10..14 {
@@ -191,14 +188,14 @@ fn a3_truncated_last_line() {
 
 #[test]
 fn a4_complete_last_line_without_newline() {
-    let env = around("");
+    let env = home_with("");
     let last = user_line(&session(3), 10, "endsopen");
     env.write(name(3), last.trim_end());
     env.write(name(4), user_line(&session(4), 12, "endsblank").trim_end().to_string() + "  ");
     index_counting(&env, 0, 0);
     assert_eq!((env.count("endsopen"), env.count("endsblank")), (1, 1));
     env.append(name(3), "\n".to_string() + &user_line(&session(3), 11, "nextline"));
-    // A writer that did not see the missing newline goes on without one.
+    // A writer that does not notice the missing newline continues without one.
     env.append(name(4), user_line(&session(4), 13, "nextword"));
     index_counting(&env, 0, 0);
     for word in ["endsopen", "nextline", "endsblank", "nextword"] {
@@ -208,8 +205,8 @@ fn a4_complete_last_line_without_newline() {
 }
 
 #[test]
-fn a4_complete_last_line_behind_what_is_stripped() {
-    let env = around("");
+fn a4_complete_last_line_after_a_byte_order_mark_or_nuls() {
+    let env = home_with("");
     let line = |number, word: &str| user_line(&session(number), number, word).trim_end().to_string();
     env.write(name(10), "\u{feff}".to_string() + &line(10, "behindmark"));
     env.write(name(11), "\0\0\0\0".to_string() + &line(11, "behindnuls"));
@@ -220,14 +217,14 @@ fn a4_complete_last_line_behind_what_is_stripped() {
 
 #[test]
 fn a5_line_that_is_not_json() {
-    let env = around("garbage scrapword\n");
+    let env = home_with("garbage scrapword\n");
     index_counting(&env, 1, 0);
     let bad = hit(&env, "scrapword");
     assert_eq!((&bad["kind"], &bad["role"], &bad["line"]), (&json!("bad"), &json!("meta"), &json!(2)));
     let problems = env.problems();
     assert_eq!(problems.len(), 1);
     assert!(problems[0].contains(&format!("{}.jsonl:2: not a JSON record", session(1))), "{problems:?}");
-    // It is told once, and stays listed.
+    // It is counted once, and stays listed.
     index_counting(&env, 0, 0);
     assert_eq!(env.problems(), problems);
     stays_sound(&env);
@@ -235,7 +232,7 @@ fn a5_line_that_is_not_json() {
 
 #[test]
 fn a6_invalid_utf8() {
-    let env = around(with_raw(&user_line(&session(1), 10, "leftword @@ rightword"), b"\xff\xc3\x28\xed\xa0\x80"));
+    let env = home_with(with_raw(&user_line(&session(1), 10, "leftword @@ rightword"), b"\xff\xc3\x28\xed\xa0\x80"));
     env.index();
     assert_eq!((role(&env, "leftword"), role(&env, "rightword")), ("human".into(), "human".into()));
     assert!(snippet(&env, "leftword").contains('\u{fffd}'));
@@ -249,7 +246,7 @@ fn a7_lone_surrogates() {
     };
     let lines =
         [line(10, "highhalf", "\\ud83d"), line(11, "lowhalf", "\\uDE00"), line(12, "wholepair", "\\ud83d\\ude00")];
-    let env = around([lines.concat(), line(13, "highthenletter", "\\ud83d\\u0041")].concat());
+    let env = home_with([lines.concat(), line(13, "highthenletter", "\\ud83d\\u0041")].concat());
     index_counting(&env, 0, 0);
     for (word, text) in [
         ("highhalf", "highhalf \u{fffd} end"),
@@ -264,7 +261,7 @@ fn a7_lone_surrogates() {
 
 #[test]
 fn a8_raw_control_bytes() {
-    let env = around(with_raw(&user_line(&session(1), 10, "leftword @@ rightword"), b"\0\x1b[31m\x01\r\x08\x7f"));
+    let env = home_with(with_raw(&user_line(&session(1), 10, "leftword @@ rightword"), b"\0\x1b[31m\x01\r\x08\x7f"));
     env.index();
     assert_eq!((role(&env, "leftword"), role(&env, "rightword")), ("human".into(), "human".into()));
     let shown = env.run(&["search", "--no-refresh", "rightword"]);
@@ -275,12 +272,12 @@ fn a8_raw_control_bytes() {
 #[test]
 fn a9_nul_blocks() {
     let nuls = vec![0; 4096];
-    // One directly before a record, one on a line of its own.
-    let env = around(&nuls);
+    // One block directly before a record, one on a line of its own.
+    let env = home_with(&nuls);
     env.write(name(3), [&nuls[..], b"\n", user_line(&session(3), 10, "afterblock").as_bytes()].concat());
     index_counting(&env, 2, 0);
     assert_eq!(role(&env, "afterblock"), "human");
-    // One at the end, after which Claude Code goes on.
+    // One at the end, after which Claude Code continues.
     env.append(name(3), &nuls);
     env.index();
     env.append(name(3), user_line(&session(3), 11, "appendedlater"));
@@ -293,22 +290,23 @@ fn a9_nul_blocks() {
 #[test]
 fn a9_nul_block_in_place_of_a_newline() {
     let first = user_line(&session(1), 10, "cutword");
-    let env =
-        around([first.trim_end().as_bytes(), &[0; 4096], user_line(&session(1), 11, "nextword").as_bytes()].concat());
+    let env = home_with(
+        [first.trim_end().as_bytes(), &[0; 4096], user_line(&session(1), 11, "nextword").as_bytes()].concat(),
+    );
     env.index();
     assert_eq!((role(&env, "cutword"), role(&env, "nextword")), ("human".into(), "human".into()));
     assert_eq!(env.problems().len(), 1, "{:?}", env.problems());
     stays_sound(&env);
 }
 
-/// A text as a file in UTF-16 with its mark, little or big end first.
+/// A text in UTF-16 with a byte-order mark, little or big endian.
 fn utf16(text: &str, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
     std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(bytes).collect()
 }
 
 #[test]
-fn a10_marks_and_encodings() {
-    let env = around("");
+fn a10_byte_order_marks_and_encodings() {
+    let env = home_with("");
     let lines = |number| {
         user_line(&session(number), number, &format!("topline{number}"))
             + &user_line(&session(number), number + 50, &format!("lowline{number}"))
@@ -321,7 +319,7 @@ fn a10_marks_and_encodings() {
     for word in ["\"topline10\"", "\"lowline10\"", "\"topline11\"", "\"lowline11\""] {
         assert_eq!(role(&env, word), "human");
     }
-    // One problem for each file, also when it grows.
+    // One problem per file, even when it grows.
     env.append(name(12), &utf16(&lines(14), u16::to_le_bytes)[2..]);
     env.index();
     let problems = env.problems();
@@ -335,7 +333,7 @@ fn a11_several_objects_on_one_line() {
     let line = |number, word: &str| user_line(&session(1), number, word).trim_end().to_string();
     let pair = line(10, "firstone") + &line(11, "secondone") + "\n";
     let spaced = line(12, "thirdone") + " " + &line(13, "fourthone") + "\t" + &line(14, "fifthone") + "\n";
-    let env = around(pair + &spaced);
+    let env = home_with(pair + &spaced);
     index_counting(&env, 0, 0);
     for (number, word) in (10..).zip(["firstone", "secondone", "thirdone", "fourthone", "fifthone"]) {
         assert_eq!((role(&env, word), hit(&env, word)["uuid"].clone()), ("human".into(), json!(uuid(number))));
@@ -349,14 +347,14 @@ fn a11_several_objects_on_one_line() {
 }
 
 #[test]
-fn a12_json_that_is_no_object() {
-    let env = around("[1,\"listword\"]\n17\n\"stringword\"\nnull\ntrue\n");
+fn a12_json_that_is_not_an_object() {
+    let env = home_with("[1,\"listword\"]\n17\n\"stringword\"\nnull\ntrue\n");
     index_counting(&env, 5, 0);
     assert_eq!(env.problems().len(), 5);
     for word in ["listword", "stringword"] {
         assert_eq!(hit(&env, word)["kind"], "bad");
     }
-    // Unterminated, such a value may still grow; once ended it counts.
+    // Without a newline such a value may be unfinished; with one it counts.
     env.append(name(2), "42");
     index_counting(&env, 0, 0);
     env.append(name(2), "\n");
@@ -364,7 +362,7 @@ fn a12_json_that_is_no_object() {
     stays_sound(&env);
 }
 
-/// A word inside so many brackets.
+/// A word inside this many brackets.
 fn nested(depth: usize, open: &str, close: &str, word: &str) -> String {
     open.repeat(depth) + "\"" + word + "\"" + &close.repeat(depth)
 }
@@ -385,10 +383,10 @@ fn a13_deep_nesting() {
             object("extra")
         );
         lines += &format!("{{\"type\":\"user\",\"message\":{{\"content\":{}}}}}\n", list("content"));
-        // Never closed: no record by any reading.
+        // Never closed, so never a record.
         lines += &format!("{{\"type\":\"user\",\"message\":{} \"open{depth}\"\n", "[{\"a\":".repeat(depth));
     }
-    let env = around(lines);
+    let env = home_with(lines);
     let ran = under(&env, "ulimit -s 256; exec \"$@\"", &["index"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (3, ""), "{}", ran.stdout);
     for depth in [128, 1000, 1_000_000] {
@@ -403,12 +401,12 @@ const ODD_NUMBERS: [&str; 6] =
     ["1e999", "-1e999", "123456789012345678901234567890", "-123456789012345678901234567890", "-0", "0.1e-999"];
 
 #[test]
-fn a14_odd_numbers_in_keys_that_are_passed_over() {
+fn a14_odd_numbers_in_ignored_keys() {
     let lines: String = (10..)
         .zip(ODD_NUMBERS)
         .map(|(number, odd)| answer(number, &format!("\"costUSD\":{odd},"), &format!("odd{number}word")))
         .collect();
-    let env = around(lines);
+    let env = home_with(lines);
     index_counting(&env, 0, 0);
     for number in 10..10 + ODD_NUMBERS.len() {
         assert_eq!(role(&env, &format!("\"odd{number}word\"")), "assistant");
@@ -427,7 +425,7 @@ fn a14_odd_numbers_in_keys_that_are_read() {
             "{{\"type\":\"assistant\",{usage}\"content\":[{{\"type\":\"text\",\"text\":\"usage{number}word\"}}]}}}}\n"
         );
     }
-    let env = around(lines);
+    let env = home_with(lines);
     env.index();
     for (number, odd) in (10..).step_by(10).zip(ODD_NUMBERS) {
         for word in ["time", "flag", "usage"] {
@@ -444,7 +442,7 @@ fn a14_not_a_number() {
         .zip(["NaN", "Infinity", "-Infinity"])
         .map(|(number, odd)| answer(number, &format!("\"costUSD\":{odd},"), &format!("odd{number}word")))
         .collect();
-    let env = around(lines);
+    let env = home_with(lines);
     env.index();
     for number in 10..13 {
         assert_eq!(role(&env, &format!("\"odd{number}word\"")), "assistant");
@@ -453,7 +451,7 @@ fn a14_not_a_number() {
 }
 
 #[test]
-fn a15_keys_double_many_and_huge() {
+fn a15_duplicate_many_and_huge_keys() {
     let keys: String = (0..100_000).map(|number| format!("\"key{number}\":\"value{number}\",")).collect();
     let huge = "k".repeat(1 << 20);
     let lines = [
@@ -465,25 +463,25 @@ fn a15_keys_double_many_and_huge() {
         answer(11, &format!("\"{huge}\":1,"), "besidehuge"),
         format!("{{\"type\":\"novelty\",\"{huge}\":\"underhuge\"}}\n"),
     ];
-    let env = around(lines.concat());
+    let env = home_with(lines.concat());
     let (code, _, memory) = index_measured(&env);
     assert!(code == Some(0) && memory < MEMORY, "{code:?} {memory} MB");
     assert_eq!((role(&env, "lastone"), env.count("overruled")), ("human".into(), 0));
     assert_eq!((role(&env, "amongkeys"), role(&env, "besidehuge")), ("assistant".into(), "assistant".into()));
     assert_eq!((env.count("noveltyamongkeys"), env.count("underhuge")), (1, 1));
-    // Also what stands in the middle of many, on the line of unknown type and under the unknown keys of the other.
+    // Also a value in the middle of many: on the line of unknown type, and under the unknown keys of the other line.
     assert_eq!(env.count("\"value50000\""), 2);
     stays_sound(&env);
 }
 
 #[test]
-fn a15_many_names_of_files() {
+fn a15_many_file_names() {
     let names = (0..100_000).map(|number| format!("\"/home/u/x/{}/file{number}.rs\"", "long-folder-name/".repeat(4)));
     let names: Vec<String> = names.collect();
     let backups = names.iter().map(|name| format!("{name}:{{}}")).collect::<Vec<_>>().join(",");
     let input =
         format!("{{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"T\",\"input\":{{\"files\":[{}]}}}}", names.join(","));
-    let env = around(format!(
+    let env = home_with(format!(
         "{{\"type\":\"file-history-snapshot\",\"snapshot\":{{\"trackedFileBackups\":{{{backups}}}}}}}\n\
          {{\"type\":\"assistant\",\"message\":{{\"content\":[{input}]}}}}\n"
     ));
@@ -500,7 +498,8 @@ fn a16_huge_lines() {
         user_line(&session(1), 10, &format!("{word}start {} {word}end", filler.repeat(size / filler.len())))
     };
     let over = long("over", 70_000_000);
-    let env = around([over.as_str(), &user_line(&session(1), 11, "betweenhuge"), &long("under", 20_000_000)].concat());
+    let env =
+        home_with([over.as_str(), &user_line(&session(1), 11, "betweenhuge"), &long("under", 20_000_000)].concat());
     let (code, _, memory) = index_measured(&env);
     assert_eq!(code, Some(3));
     assert!(memory < MEMORY, "{memory} MB");
@@ -512,7 +511,7 @@ fn a16_huge_lines() {
     for word in ["betweenhuge", "understart", "underend"] {
         assert_eq!(role(&env, word), "human");
     }
-    // What is at the start of the file is known by its fingerprint, the line that was passed over included.
+    // The start of the file, including the skipped line, is recognized by its fingerprint.
     let more = user_line(&session(1), 12, "lateraddition");
     env.append(name(1), &more);
     let report = index_counting(&env, 0, 0);
@@ -523,12 +522,12 @@ fn a16_huge_lines() {
 
 #[test]
 fn a16_huge_line_that_needs_cleaning() {
-    // Just below the cap, so it is read whole; each step of the way may want a copy.
+    // Just below the limit, so it is read completely. Each step of the processing may need a copy.
     let text = "lorem \\u0041 ipsum ".repeat(62_000_000 / 19);
     let line = |start: &str| user_line(&session(1), 10, "brokenhuge @@").replace("@@", &format!("{start} {text}"));
     let reminder = line("<system-reminder>x</system-reminder> \\u001b[1m").into_bytes();
     for line in [reminder, with_raw(&line("@@\\ud800"), b"\xff\x01")] {
-        let env = around(line);
+        let env = home_with(line);
         let (_, _, memory) = index_measured(&env);
         assert_eq!(role(&env, "brokenhuge"), "human");
         assert!(memory < MEMORY, "{memory} MB");
@@ -539,7 +538,7 @@ fn a16_huge_line_that_needs_cleaning() {
 #[test]
 fn a16_huge_line_of_many_blocks() {
     let blocks = vec![r#"{"type":"text","text":"a"}"#; 400_000].join(",") + r#",{"type":"text","text":"lastblock"}"#;
-    let env = around(format!("{{\"type\":\"assistant\",\"message\":{{\"content\":[{blocks}]}}}}\n"));
+    let env = home_with(format!("{{\"type\":\"assistant\",\"message\":{{\"content\":[{blocks}]}}}}\n"));
     let (code, _, memory) = index_measured(&env);
     assert!(code == Some(0) && memory < MEMORY, "{code:?} {memory} MB");
     assert_eq!(role(&env, "lastblock"), "assistant");
@@ -547,8 +546,8 @@ fn a16_huge_line_of_many_blocks() {
 }
 
 #[test]
-fn a16_huge_lines_of_one_sign() {
-    // Each sign makes us look ahead for another one, which does not come.
+fn a16_huge_lines_of_one_character() {
+    // Each character makes the parser look ahead for another one, which does not come.
     let signs =
         ["<a ", "_", "-", "<", "\\u001b[", "\\u001b]", "{", "\\\"", "<system-reminder>", "a__", "\\ud800", "\u{301}"];
     let mut lines = String::new();
@@ -557,14 +556,14 @@ fn a16_huge_lines_of_one_sign() {
         lines +=
             &user_line(&session(1), number, "@@").replace("@@", &format!("<local-command-stdout>sign{number} x{run}"));
     }
-    let env = around(lines);
+    let env = home_with(lines);
     let ran = under(&env, "exec timeout -s KILL 20 \"$@\"", &["index"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     (10..).zip(signs).for_each(|(number, sign)| assert_eq!(env.count(&format!("\"sign{number}\"")), 1, "{sign}"));
     stays_sound(&env);
 }
 
-/// Whether a commit with anything in it was made in an index.
+/// Reports whether an index has a commit that is not empty.
 fn has_commit(dir: &Path) -> bool {
     find(dir, &|name| name == "meta.json").is_some_and(|meta| {
         let read = std::fs::read(meta).unwrap_or_default();
@@ -573,14 +572,14 @@ fn has_commit(dir: &Path) -> bool {
     })
 }
 
-/// The first file below a folder with such a name.
+/// The first file below a folder whose name is wanted.
 fn find(dir: &Path, wanted: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
     let entries = std::fs::read_dir(dir).ok()?.flatten().collect::<Vec<_>>();
     let here = entries.iter().find(|entry| wanted(&entry.file_name().to_string_lossy())).map(std::fs::DirEntry::path);
     here.or_else(|| entries.iter().find_map(|entry| find(&entry.path(), wanted)))
 }
 
-/// Starts an index run and kills it as soon as it has written some of the index.
+/// Starts an index run and kills it as soon as it has written a part of the index.
 fn kill_midway(env: &Env) {
     let mut child = env.command().arg("index").stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -594,7 +593,7 @@ fn kill_midway(env: &Env) {
 
 #[test]
 fn a17_huge_file_killed_in_the_middle() {
-    let env = around("");
+    let env = home_with("");
     let mut lines = String::with_capacity(101 << 20);
     let mut count = 0;
     while lines.len() < 100 << 20 {
@@ -610,7 +609,7 @@ fn a17_huge_file_killed_in_the_middle() {
     let bytes = report["bytes"].as_u64().expect("a number");
     assert!(code == Some(0) && memory < MEMORY, "{report} {memory} MB");
     assert!(if committed { bytes < size } else { bytes == size }, "{bytes} of {size}, {committed}");
-    assert_eq!(status(&env)["source_bytes"], size);
+    assert_eq!(env.status()["source_bytes"], size);
     for number in [1, count / 2, count] {
         assert_eq!(env.count(&format!("\"marker{number}\"")), 1);
     }
@@ -621,7 +620,7 @@ fn a17_huge_file_killed_in_the_middle() {
 
 #[test]
 fn a18_many_files_and_few_descriptors() {
-    let env = around("");
+    let env = home_with("");
     for number in 0..3000 {
         let file = format!("-home-u-p{}/{}.jsonl", number % 300, session(number + 10));
         env.write(file, user_line(&session(number + 10), number + 10, &format!("small file{number}")));
@@ -629,7 +628,7 @@ fn a18_many_files_and_few_descriptors() {
     let script = "ulimit -n 64; exec \"$@\"";
     let ran = under(&env, script, &["index"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
-    assert_eq!(status(&env)["sessions"], 3002);
+    assert_eq!(env.status()["sessions"], 3002);
     for number in [0, 1, 299, 300, 1500, 2999] {
         assert_eq!(env.count(&format!("\"file{number}\"")), 1);
     }
@@ -639,7 +638,7 @@ fn a18_many_files_and_few_descriptors() {
     stays_sound(&env);
 }
 
-/// So many bytes that look like an encoded picture; another one for each seed.
+/// Text of this length that looks like an encoded picture, different for each seed.
 fn base64(length: usize, mut seed: u64) -> String {
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let next = |_| {
@@ -649,7 +648,7 @@ fn base64(length: usize, mut seed: u64) -> String {
     (0..length).map(next).collect()
 }
 
-/// Indexes lines on their own; they may add only a twentieth of their size to the index.
+/// Indexes these lines; they may add only a twentieth of their size to the index.
 fn index_grows_little(env: &Env, lines: &[String]) {
     env.index();
     let before = size_of(&env.index_dir());
@@ -661,7 +660,7 @@ fn index_grows_little(env: &Env, lines: &[String]) {
 
 #[test]
 fn a19_base64_images() {
-    let env = around("");
+    let env = home_with("");
     let image = |seed| {
         let data = base64(8 << 20, seed);
         format!(
@@ -685,7 +684,7 @@ fn a19_base64_images() {
 
 #[test]
 fn a19_base64_in_any_place() {
-    let env = around("");
+    let env = home_with("");
     let data = |seed| format!("place{seed} {} behind{seed}", base64(1 << 20, seed));
     let blocks = |block: String| format!("{{\"type\":\"assistant\",\"message\":{{\"content\":[{block}]}}}}\n");
     let lines = [
@@ -707,7 +706,7 @@ fn a19_base64_in_any_place() {
 
 #[test]
 fn a19_base64_in_lines() {
-    let env = around("");
+    let env = home_with("");
     let wrapped = |seed| {
         let data = base64(1 << 20, seed);
         let lines: Vec<&str> = (0..data.len()).step_by(76).map(|at| &data[at..data.len().min(at + 76)]).collect();
@@ -726,8 +725,8 @@ fn a19_base64_in_lines() {
 
 #[test]
 fn a20_long_tokens() {
-    let env = around("");
-    // Small letters only: not taken for base64, not cut into parts.
+    let env = home_with("");
+    // Lower case only: not taken for base64, and not split into parts.
     let token = |length: usize| -> String {
         let letters = |at: usize| char::from(b'a' + u8::try_from((at * at + length) % 26).unwrap_or(0));
         (0..length).map(letters).collect()
@@ -745,7 +744,7 @@ fn a20_long_tokens() {
         assert_eq!(env.count(&format!("\"behind{length}\"")), 1);
     }
     assert_eq!(hit(&env, &token(300))["uuid"], json!(uuid(13)));
-    // An identifier that the index has with a mark in front, and so a letter less of it.
+    // An identifier that the index stores with a prefix, and so with one letter less.
     for length in 253..258 {
         let mixed = format!("Qtok{length}{}", "abcdeFgh".repeat(40))[..length].to_string();
         env.append(name(3), user_line(&session(3), 1_000 + length as u32, &mixed));
@@ -756,10 +755,13 @@ fn a20_long_tokens() {
 }
 
 #[test]
-fn a20_word_and_identifier_that_are_one_term() {
-    // The same term as a word, as a whole identifier and as a part: its positions go back and forth.
-    let env =
-        around(user_line(&session(1), 10, "the retryafter header, retryAfter field, __retryafter-again__ retry_after"));
+fn a20_a_word_and_an_identifier_with_the_same_term() {
+    // The same term as a word, as a whole identifier and as a part of one: its positions are not in order.
+    let env = home_with(user_line(
+        &session(1),
+        10,
+        "the retryafter header, retryAfter field, __retryafter-again__ retry_after",
+    ));
     index_counting(&env, 0, 0);
     for query in
         ["retryafter", "retryAfter", "\"the retryafter header\"", "\"retry after field\"", "\"retryafter again\""]
@@ -771,7 +773,7 @@ fn a20_word_and_identifier_that_are_one_term() {
 
 #[test]
 fn a21_unknown_types() {
-    let env = around(concat!(
+    let env = home_with(concat!(
         "{\"uuid\":\"u1\",\"note\":\"typelessword\"}\n",
         "{\"type\":\"novelty\",\"payload\":{\"notes\":[\"noveltyword\",{\"x\":\"innerword\"}]}}\n",
         "{\"type\":7,\"note\":\"numberedword\"}\n",
@@ -779,7 +781,7 @@ fn a21_unknown_types() {
     ));
     let report = index_counting(&env, 0, 0);
     assert_eq!(report["unknown_lines"], 4);
-    assert_eq!(status(&env)["unknown_lines"], 4);
+    assert_eq!(env.status()["unknown_lines"], 4);
     for word in ["typelessword", "noveltyword", "innerword", "numberedword", "hologramword"] {
         assert_eq!(hit(&env, word)["kind"], "unknown", "{word}");
     }
@@ -789,7 +791,7 @@ fn a21_unknown_types() {
 
 #[test]
 fn a21_future_fields_of_a_line() {
-    let env = around(
+    let env = home_with(
         r#"{"type":"user","message":{"content":"promptword","mood":"moodword"},"newField":{"x":["fieldword"]}}"#
             .to_string()
             + "\n",
@@ -806,7 +808,7 @@ fn a21_future_fields_of_a_line() {
 fn a21_future_blocks() {
     let blocks =
         r#"{"type":"hologram","caption":"captionword","scene":{"x":["sceneword"]}},{"type":"text","text":"textword"}"#;
-    let env = around(format!("{{\"type\":\"assistant\",\"message\":{{\"content\":[{blocks}]}}}}\n"));
+    let env = home_with(format!("{{\"type\":\"assistant\",\"message\":{{\"content\":[{blocks}]}}}}\n"));
     assert_eq!(index_counting(&env, 0, 0)["unknown_lines"], 1);
     assert_eq!(role(&env, "textword"), "assistant");
     for word in ["captionword", "sceneword"] {
@@ -817,7 +819,7 @@ fn a21_future_blocks() {
 
 #[test]
 fn a22_odd_timestamps() {
-    let env = around("");
+    let env = home_with("");
     let odd = [
         "",
         "\"timestamp\":1767323045678,",
@@ -831,7 +833,7 @@ fn a22_odd_timestamps() {
         "\"timestamp\":\"1969-07-20T20:17:00Z\",",
         "\"timestamp\":\"2026-13-45T99:99:99Z\",",
     ];
-    // Each in a file of its own, so that no neighbour lends it a time.
+    // Each in a file of its own, so that it cannot get the time of a neighbouring line.
     for (number, members) in (10..).zip(odd) {
         env.write(name(number), answer(number, members, &format!("odd{number}time")));
     }
@@ -840,7 +842,7 @@ fn a22_odd_timestamps() {
         let found = hit(&env, &format!("\"odd{number}time\""));
         assert_eq!((&found["timestamp"], &found["uuid"]), (&Value::Null, &json!(uuid(number))), "{members}");
     }
-    // Nor may they disturb one another, or the list for people.
+    // They must not break the list on the screen either.
     let shown = env.run(&["search", "--no-refresh", "time"]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     assert_eq!(env.problems(), Vec::<String>::new());
@@ -860,7 +862,7 @@ fn a23_times_out_of_order() {
         .zip(times)
         .map(|(number, time)| answer(number, &format!("\"timestamp\":\"{time}\","), "sameword"))
         .collect();
-    let env = around(lines.concat());
+    let env = home_with(lines.concat());
     index_counting(&env, 0, 0);
     let mut hits = env.hits("sameword");
     hits.sort_by_key(|hit| hit["offset"].as_u64());
@@ -878,7 +880,7 @@ fn a23_times_out_of_order() {
 #[test]
 fn a24_same_uuid_twice_in_a_file() {
     let block: String = (10..13).map(|number| user_line(&session(1), number, &format!("blockword{number}"))).collect();
-    let env = around(block.clone() + &user_line(&session(1), 20, "betweenblocks") + &block);
+    let env = home_with(block.clone() + &user_line(&session(1), 20, "betweenblocks") + &block);
     let report = index_counting(&env, 0, 0);
     assert_eq!(report["documents"], 3 + 3 + 1 + 3);
     assert_eq!(env.count("blockword"), 3);
@@ -891,9 +893,9 @@ fn a24_same_uuid_twice_in_a_file() {
 
 #[test]
 fn a25_same_uuid_in_seven_files() {
-    let env = around("");
+    let env = home_with("");
     for fork in 10..17 {
-        // The copy in the fourth is the oldest.
+        // The copy in the fourth file is the oldest.
         let day = if fork == 13 { "2026-09-01T" } else { "2026-10-01T" };
         let lines: String =
             (20..24).map(|number| user_line(&session(fork), number, &format!("forked message{number}"))).collect();
@@ -913,7 +915,7 @@ fn a25_same_uuid_in_seven_files() {
 #[test]
 fn a25_any_of_seven_files_is_enough() {
     for kept in [10, 13, 16] {
-        let env = around("");
+        let env = home_with("");
         for fork in 10..17 {
             env.write(
                 name(fork),
@@ -928,7 +930,7 @@ fn a25_any_of_seven_files_is_enough() {
         assert_eq!(env.run(&["prune", "--yes"]).code, 0);
         let found = hit(&env, "forkedword");
         assert_eq!((&found["session_id"], &found["also_in"]), (&json!(session(kept)), &json!([])));
-        assert_eq!(status(&env)["sessions"], 3);
+        assert_eq!(env.status()["sessions"], 3);
         stays_sound(&env);
     }
 }
@@ -945,7 +947,7 @@ fn a26_odd_parents() {
         + &parent(12, &id(13))
         + &parent(13, &id(12))
         + &answer(14, "", "link14word");
-    // Lines without words, through which the chain goes on: to itself, and in a circle.
+    // Lines without text as links of the chain: one is its own parent, others form a circle.
     lines += &(silent(20, &id(20))
         + &parent(15, &id(20))
         + &silent(21, &id(22))
@@ -954,7 +956,7 @@ fn a26_odd_parents() {
     for number in 1000..21_000 {
         lines += &parent(number, &id(number - 1));
     }
-    let env = around(lines);
+    let env = home_with(lines);
     assert_eq!(index_counting(&env, 0, 0)["documents"], 3 + 7 + 20_000);
     for number in (10..17).chain([1000, 11_000, 20_999]) {
         assert_eq!(hit(&env, &format!("\"link{number}word\""))["uuid"], json!(uuid(number)));
@@ -964,9 +966,9 @@ fn a26_odd_parents() {
 
 #[test]
 fn a27_odd_file_names() {
-    let env = around("");
+    let env = home_with("");
     let longest = [&b"p/"[..], &b"n".repeat(249), b".jsonl"].concat();
-    // The first two differ only in bytes that are no text.
+    // The first two differ only in bytes that are not UTF-8.
     let first: [&[u8]; 3] = [b"p/a\xff\n\x1b[31m.jsonl", b"p/a\xfe\n\x1b[31m.jsonl", b"p/100%n%s%2e.jsonl"];
     let names = [first, [b"p/\xe2\x80\xae\xc2\x9b.jsonl", b"-\xff\x1b[2J\n/p.jsonl", &longest]].concat();
     for (number, file) in (10..).zip(names) {
@@ -988,8 +990,8 @@ fn a27_odd_file_names() {
 }
 
 #[test]
-fn a28_names_of_other_things() {
-    let env = around("");
+fn a28_files_that_are_not_transcripts() {
+    let env = home_with("");
     let id = session(3);
     let names = [
         format!("{id}.jsonl~"),
@@ -1017,15 +1019,15 @@ fn a28_names_of_other_things() {
 }
 
 #[test]
-fn a29_what_is_no_regular_file() {
-    let env = around("");
+fn a29_files_that_are_not_regular() {
+    let env = home_with("");
     let fifo = |path: PathBuf| assert!(Command::new("mkfifo").arg(path).status().expect("ran").success());
     fifo(env.file(name(3)));
     fifo(env.file(format!("-home-u-x/{}/subagents/agent-a1.meta.json", session(1))));
     fifo(env.file(format!("-home-u-x/{}/tool-results/b1.txt", session(1))));
     fifo(env.claude().join("history.jsonl"));
     let _socket = std::os::unix::net::UnixListener::bind(env.file("-home-u-x/s.jsonl")).expect("bound");
-    // Not everybody may make a device.
+    // Creating a device needs root.
     let mut device = Command::new("mknod");
     let _ = device.arg(env.file("-home-u-x/zero.jsonl")).args(["c", "1", "5"]).stderr(Stdio::null()).status();
     for (link, target) in [("v", "/proc/version"), ("m", "/proc/kmsg"), ("z", "/dev/zero"), ("self", "/proc/self/mem")]
@@ -1047,9 +1049,9 @@ fn a29_what_is_no_regular_file() {
 }
 
 #[test]
-fn a30_folders_and_files_in_each_others_place() {
-    let env = around("");
-    // A folder with the name of a transcript, with one inside; files where folders of projects and agents belong.
+fn a30_folders_in_place_of_files_and_files_in_place_of_folders() {
+    let env = home_with("");
+    // A folder with the name of a transcript, containing one; files where project and agent folders should be.
     env.write(format!("{}/inner.txt", name(3)), "x");
     env.write("stray.jsonl", user_line(&session(4), 10, "strayword"));
     env.write("straytext", "x");
@@ -1077,8 +1079,8 @@ fn a30_folders_and_files_in_each_others_place() {
 }
 
 #[test]
-fn a30_a_file_for_the_folder_of_all_projects() {
-    let env = around("");
+fn a30_a_file_in_place_of_the_projects_folder() {
+    let env = home_with("");
     env.index();
     let projects = env.claude().join("projects");
     let aside = env.path().join("aside");
@@ -1090,8 +1092,8 @@ fn a30_a_file_for_the_folder_of_all_projects() {
         "{:?}",
         env.problems()
     );
-    // Nothing is taken for deleted where nobody could look.
-    assert_eq!((status(&env)["sessions_only_in_index"].as_u64(), env.count("soundbefore")), (Some(0), 1));
+    // What could not be listed is not taken for deleted.
+    assert_eq!((env.status()["sessions_only_in_index"].as_u64(), env.count("soundbefore")), (Some(0), 1));
     std::fs::remove_file(&projects).expect("removed");
     std::fs::rename(&aside, &projects).expect("moved back");
     assert_eq!(env.run(&["index"]).code, 0);
@@ -1107,10 +1109,10 @@ fn agent_line(agent: &str, number: u32, text: &str) -> String {
 #[test]
 fn a31_subagents_and_sidechains() {
     let sidechain = user_line(&session(1), 9, "sidechainword").replace("\"isSidechain\":false", "\"isSidechain\":true");
-    let env = around(sidechain);
+    let env = home_with(sidechain);
     let folder = format!("-home-u-x/{}/subagents", session(1));
     for number in 0..1700 {
-        // The older place is the folder of the project; the newer one may have folders inside.
+        // Older versions wrote to the project folder; newer ones to a folder that may have subfolders.
         let place = [folder.as_str(), "-home-u-x", &format!("{folder}/workflows/w1")][number as usize % 3].to_string();
         env.write(
             format!("{place}/agent-a{number:04}.jsonl"),
@@ -1119,7 +1121,7 @@ fn a31_subagents_and_sidechains() {
     }
     env.write(format!("{folder}/agent-a0000.meta.json"), r#"{"agentType":"Explore","description":"described errand"}"#);
     index_counting(&env, 0, 0);
-    let state = status(&env);
+    let state = env.status();
     assert_eq!((&state["sessions"], &state["agents"], &state["behind"]["files"]), (&json!(2), &json!(1700), &json!(0)));
     for number in [0, 1, 2, 849, 1697, 1698, 1699] {
         let found = hit(&env, &format!("\"task{number}\""));
@@ -1127,17 +1129,17 @@ fn a31_subagents_and_sidechains() {
         assert_eq!(linked, (json!(session(1)), json!(format!("a{number:04}")), json!("subagent")));
     }
     assert_eq!((role(&env, "sidechainword"), role(&env, "described")), ("subagent".into(), "subagent".into()));
-    // All of it is one session to the user.
+    // For the user all of it is one session.
     let found = env.run(&["search", "--no-refresh", "--json", "errand"]).stdout;
     let summary: Value = serde_json::from_str(found.lines().last().expect("a summary")).expect("JSON");
     assert_eq!((&summary["sessions"], &summary["hits"]), (&json!(1), &json!(1701)));
     stays_sound(&env);
 }
 
-/// Of the description of a subagent only so much is read as one may be long.
+/// The description of a subagent is read only up to the length limit.
 #[test]
 fn a31_a_huge_description() {
-    let env = around(String::new());
+    let env = home_with(String::new());
     let folder = format!("-home-u-x/{}/subagents", session(1));
     env.write(format!("{folder}/agent-a1.jsonl"), agent_line("a1", 10, "errand"));
     let padding = "x".repeat(1 << 20);
@@ -1147,10 +1149,10 @@ fn a31_a_huge_description() {
     assert_eq!((env.count("described"), env.count("errand")), (0, 1));
 }
 
-/// The last line may be too long to be read and still be in the middle of being written.
+/// The last line may be too long to be read, and still unfinished.
 #[test]
-fn a16_a_huge_line_that_is_still_being_written() {
-    let env = around("");
+fn a16_a_huge_unfinished_line() {
+    let env = home_with("");
     let whole = user_line(&session(2), 10, &"lorem ipsum ".repeat(6_000_000));
     let (first, rest) = whole.split_at(whole.len() - 1000);
     env.append(name(2), first);
@@ -1161,10 +1163,10 @@ fn a16_a_huge_line_that_is_still_being_written() {
     stays_sound(&env);
 }
 
-/// A spilled output is cut between characters, and one that is no text is named, not read.
+/// A tool output in a file of its own is cut between characters. A binary one is listed, but not read.
 #[test]
 fn a19_spilled_outputs() {
-    let env = around("");
+    let env = home_with("");
     let folder = format!("-home-u-x/{}/tool-results", session(1));
     let mut text = "a ".repeat((256 << 10) / 2);
     text.replace_range((256 << 10) - 1.., "äspillbehind");
@@ -1175,10 +1177,10 @@ fn a19_spilled_outputs() {
     assert_eq!(hit(&env, "\"binary output\"")["kind"], "output");
 }
 
-/// What a parent saw of a subagent goes when the subagent's own transcript comes.
+/// What a parent saw of a subagent is replaced when the subagent's own transcript appears.
 #[test]
-fn a31_a_subagent_whose_transcript_comes_later() {
-    let env = around("");
+fn a31_a_subagent_whose_transcript_appears_later() {
+    let env = home_with("");
     let inner = r#"{"type":"assistant","uuid":"in1","message":{"content":[{"type":"text","text":"seenbyparent"}]}}"#;
     let id = session(1);
     env.append(
@@ -1191,6 +1193,6 @@ fn a31_a_subagent_whose_transcript_comes_later() {
     let own = inner.replacen('{', r#"{"isSidechain":true,"agentId":"late1","#, 1).replace("seenbyparent", "saiditself");
     env.write(format!("-home-u-x/{id}/subagents/agent-late1.jsonl"), own + "\n");
     env.index();
-    assert_eq!((env.count("seenbyparent"), env.count("saiditself")), (0, 1), "as when both are read at once");
+    assert_eq!((env.count("seenbyparent"), env.count("saiditself")), (0, 1), "the same as if both were read at once");
     env.verify();
 }

@@ -3,14 +3,54 @@
 
 use std::collections::BTreeMap;
 
-use crate::archive::stats::Tokens;
+use serde::{Deserialize, Serialize};
 
 /// The date of the newest copy of the API's price list (platform.claude.com/docs/en/about-claude/pricing) that the
 /// table was compared with.
 pub const PRICES_OF: &str = "2026-10-10";
 
+/// Tokens, each sort apart.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Tokens {
+    /// Fresh input.
+    pub input: u64,
+    /// Input written to the cache.
+    pub cache_write: u64,
+    /// How much of that is kept for an hour rather than five minutes.
+    pub cache_hour: u64,
+    /// Input read from the cache.
+    pub cache_read: u64,
+    /// Output.
+    pub output: u64,
+}
+
+impl Tokens {
+    /// All input, whether it came from the cache or not.
+    pub fn read_in(&self) -> u64 {
+        self.input + self.cache_write + self.cache_read
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.read_in() + self.output
+    }
+
+    /// How much of the input came from the cache, from 0 to 1.
+    pub fn hit_rate(&self) -> Option<f64> {
+        (self.read_in() > 0).then(|| self.cache_read as f64 / self.read_in() as f64)
+    }
+
+    pub(super) fn add(&mut self, more: &Self) {
+        self.input += more.input;
+        self.cache_write += more.cache_write;
+        self.cache_hour += more.cache_hour;
+        self.cache_read += more.cache_read;
+        self.output += more.output;
+    }
+}
+
 /// US dollars for a million tokens.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Price {
     /// Fresh input.
     pub input: f64,
@@ -27,7 +67,7 @@ pub struct Price {
 }
 
 /// A surcharge on long conversations.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Long {
     /// More input than this counts as long.
     pub above: u64,
@@ -96,7 +136,7 @@ const TABLE: [(&str, Price); 24] = [
 ];
 
 /// The table, with what a configuration says on top of it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Prices {
     own: BTreeMap<String, Price>,
 }

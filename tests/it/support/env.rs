@@ -1,4 +1,5 @@
-//! A sealed place to run the real binary in: its own home, its own index, a fixed clock, nothing of the user's.
+//! A sealed place to run the real binary in: its own home, its own index, a fixed clock, and none of the user's
+//! settings.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,15 +7,15 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The time the binary believes it is.
+/// The current time, as the binary sees it.
 pub(crate) const NOW: &str = "2026-11-16T12:00:00Z";
 
-/// A home with a `.claude` folder, and an index beside it.
+/// A home with a `.claude` folder, and an index next to it.
 pub(crate) struct Env {
     dir: TempDir,
 }
 
-/// What a command did.
+/// The outcome of a command.
 pub(crate) struct Ran {
     /// The exit code; -1 if a signal ended it.
     pub(crate) code: i32,
@@ -50,7 +51,22 @@ impl Env {
         self.path().join("index")
     }
 
-    /// A file of a project, such as `-home-u-x/<uuid>.jsonl`; its folders are made.
+    /// The folder of the only index.
+    pub(crate) fn index_folder(&self) -> PathBuf {
+        let folders = std::fs::read_dir(self.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());
+        folders.filter(|path| path.is_dir()).min().expect("an index")
+    }
+
+    /// The segment files of the only index, sorted.
+    pub(crate) fn segment_files(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.index_folder()).expect("listed").map(|entry| entry.expect("entry").path());
+        let mut files: Vec<PathBuf> =
+            entries.filter(|path| path.file_stem().is_some_and(|stem| stem.len() >= 32)).collect();
+        files.sort();
+        files
+    }
+
+    /// The path of a file in a project, such as `-home-u-x/<uuid>.jsonl`; creates its folders.
     pub(crate) fn file(&self, relative: impl AsRef<Path>) -> PathBuf {
         let path = self.claude().join("projects").join(relative);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
@@ -71,7 +87,7 @@ impl Env {
         file.write_all(bytes.as_ref()).expect("appended");
     }
 
-    /// The binary, ready to be given arguments, with nothing of the surroundings.
+    /// The binary, ready for arguments, with nothing of the caller's environment.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_unspool"));
         command
@@ -91,7 +107,7 @@ impl Env {
         Ran::from(self.command().args(args).output().expect("ran"))
     }
 
-    /// What a terminal would get; nothing where there is no `script` to play one.
+    /// The output of the binary on a terminal; none where there is no `script` command to provide one.
     pub(crate) fn on_terminal(&self, args: &[&str]) -> Option<String> {
         let words = args.iter().map(|arg| format!("'{arg}'")).collect::<Vec<_>>().join(" ");
         let line = format!("{} {words}", env!("CARGO_BIN_EXE_unspool"));
@@ -103,29 +119,29 @@ impl Env {
         Some(String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"))
     }
 
-    /// Indexes; the run must end well (0) or with problems noted (3).
+    /// Indexes; the run must succeed (0) or report problems in files (3).
     pub(crate) fn index(&self) -> Ran {
         let ran = self.run(&["index"]);
         assert!(matches!(ran.code, 0 | 3), "index failed: {} {}", ran.code, ran.stderr);
         ran
     }
 
-    /// What an index run reports, as JSON.
+    /// Indexes, and returns the report.
     pub(crate) fn index_json(&self) -> Value {
         let ran = self.run(&["index", "--json"]);
         assert!(matches!(ran.code, 0 | 3), "index failed: {} {}", ran.code, ran.stderr);
         serde_json::from_str(&ran.stdout).expect("JSON")
     }
 
-    /// All hits of a query, flat, from the index as it is.
-    /// One word alone is quoted: a word that is nowhere would be taken for a slip.
+    /// All hits of a query, not grouped by session, from the index as it is. A single word is quoted: a word without
+    /// matches would be taken for a typo.
     pub(crate) fn hits(&self, query: &str) -> Vec<Value> {
         let quoted = format!("\"{query}\"");
         let is_word = query.chars().all(char::is_alphabetic);
         self.hits_with(&["--messages", "-n", "1000", if is_word { &quoted } else { query }])
     }
 
-    /// All hits with options of one's own.
+    /// All hits of a search with the given arguments.
     pub(crate) fn hits_with(&self, args: &[&str]) -> Vec<Value> {
         let ran = self.run(&[&["search", "--no-refresh", "--json"], args].concat());
         assert!(matches!(ran.code, 0 | 1), "search failed: {} {}", ran.code, ran.stderr);
@@ -133,7 +149,7 @@ impl Env {
         lines.filter(|line| line["type"] == "hit").collect()
     }
 
-    /// How many hits a query has.
+    /// The number of hits of a query.
     pub(crate) fn count(&self, query: &str) -> usize {
         self.hits(query).len()
     }
@@ -143,13 +159,20 @@ impl Env {
         self.run(&["status", "--problems"]).stdout.lines().map(str::to_string).collect()
     }
 
-    /// Checks the index thoroughly; it must be whole.
+    /// The output of `status --json`.
+    pub(crate) fn status(&self) -> Value {
+        let ran = self.run(&["status", "--json"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        serde_json::from_str(&ran.stdout).expect("JSON")
+    }
+
+    /// Checks the index thoroughly; it must be intact.
     pub(crate) fn verify(&self) {
         let ran = self.run(&["verify", "--deep"]);
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
     }
 
-    /// What must hold after every fault: one plain run, and the index is whole.
+    /// Runs `index` once more, after which the index must be intact. This must work after every fault.
     pub(crate) fn heal(&self) {
         self.index();
         self.verify();
@@ -164,39 +187,6 @@ impl From<Output> for Ran {
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
     }
-}
-
-/// A user line with a uuid made from a number.
-pub(crate) fn user_line(session: &str, number: u32, text: &str) -> String {
-    let text = serde_json::to_string(text).expect("JSON");
-    let uuid = uuid(number);
-    let minute = number / 60 % 60;
-    let second = number % 60;
-    format!(
-        r#"{{"parentUuid":null,"isSidechain":false,"userType":"external","cwd":"/home/u/x","sessionId":"{session}","version":"2.1.200","gitBranch":"main","type":"user","message":{{"role":"user","content":{text}}},"uuid":"{uuid}","timestamp":"2026-10-01T10:{minute:02}:{second:02}.000Z"}}"#
-    ) + "\n"
-}
-
-/// A long text in which a few lines differ from one number to another, as those of a file that is read again.
-pub(crate) fn long_text(number: u32) -> String {
-    let line = |at: u32| {
-        let varied = if at % 13 == number % 13 { at + number * 100 } else { at };
-        format!(
-            "{at:4} fn part_{varied}(given: u32) -> u32 {{ given * {} }}\n",
-            varied.wrapping_mul(2_654_435_761) >> 7
-        )
-    };
-    (0..40).map(line).collect()
-}
-
-/// A well-formed uuid made from a number.
-pub(crate) fn uuid(number: u32) -> String {
-    format!("{number:08x}-0000-4000-8000-{number:012x}")
-}
-
-/// A session id made from a number.
-pub(crate) fn session(number: u32) -> String {
-    format!("5e550000-0000-4000-8000-{number:012x}")
 }
 
 fn copy_tree(from: &Path, to: &Path) {

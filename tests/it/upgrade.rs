@@ -1,8 +1,8 @@
-//! Section E of the fault catalogue: upgrades, and an index in a state that no run leaves it in.
-//!
-//! Left out: E11, as there is no configuration file yet; of E9, a checkpoint that cannot be decoded, as no public
-//! call writes one (it belongs beside `Reader::checkpoint`, in `src/index/reader.rs`). E5 and E9 reach into the
-//! index through the library, which has no other way to write it than the program has.
+//! Fault catalogue, section E: upgrades, and an index in a state that no run leaves it in. E2 is in `loops.rs`, E11 in
+//! `config.rs`.
+//! Of E9, a checkpoint that cannot be decoded is not tested here, since no public call writes one; that test would
+//! belong next to `Reader::checkpoint`, in `src/index/read/mod.rs`. E5 and E9 change the index through the library,
+//! which has no other way to write it than the program has.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,16 @@ use unspool::document::Builder;
 use unspool::index::{Checkpoint, IndexFolder, RunSize, Writer};
 use unspool::transcript::discover::Root;
 
-use crate::util::{Env, session, user_line};
+use crate::support::env::Env;
+use crate::support::transcript::{session, user_line};
 
-/// One name for each session; its lines hold the name with a number behind it.
+/// One name per session. Its lines contain the name followed by a number.
 const NAMES: [&str; 8] = ["alpaca", "badger", "caiman", "dugong", "egret", "ferret", "gibbon", "heron"];
 const NUMBERS: [&str; 4] = ["one", "two", "three", "four"];
-/// How many of the sessions, from the end, are only in the index.
+/// The number of sessions, counted from the end, that are only in the index.
 const GONE: usize = 2;
 
-/// The bytes of a folder's files, by name.
+/// The contents of the files in a folder, by name.
 type Files = BTreeMap<String, Vec<u8>>;
 /// Exit codes of searches, with their hits.
 type Answers = Vec<(i32, Vec<String>)>;
@@ -33,17 +34,17 @@ fn e1_schema_changed() {
     let foreign = env.index_dir().join("index-1-00000000-deadbeef");
     std::fs::create_dir(&foreign).expect("made");
     let answer = env.run(&["search", "--no-refresh", NAMES[0]]);
-    assert_eq!(answer.code, 4, "an index of another shape is not read: {}", answer.stderr);
+    assert_eq!(answer.code, 4, "an index with another schema is not read: {}", answer.stderr);
     env.heal();
-    assert!(current.is_dir() && !older.is_dir(), "the new one is there and the old one gone");
-    assert!(foreign.is_dir(), "an index for other roots is none of our business");
+    assert!(current.is_dir() && !older.is_dir(), "the new index must replace the old one");
+    assert!(foreign.is_dir(), "an index for other roots must be left alone");
     assert_eq!(missing(&env, NAMES.len()), [""; 0]);
 }
 
-/// The index in `fixtures/index-1` was written by the first program with format 1, and its transcripts are gone. Whatever
-/// the format is by now, everything in it is taken over, and what was forgotten stays forgotten.
+/// The index in `fixtures/index-1` was written by the first program with format 1, and its transcripts no longer exist.
+/// Whatever the current format, its whole content is carried over, and forgotten sessions stay forgotten.
 #[test]
-fn e1_an_index_of_format_1_is_taken_over() {
+fn e1_an_index_of_format_1_is_carried_over() {
     let env = Env::new();
     env.index();
     let (current, older) = make_older(&env);
@@ -54,7 +55,7 @@ fn e1_an_index_of_format_1_is_taken_over() {
         std::fs::write(older.join(name), bytes).expect("written");
     }
     env.heal();
-    assert!(current.is_dir() && !older.is_dir(), "the new one is there and the old one gone");
+    assert!(current.is_dir() && !older.is_dir(), "the new index must replace the old one");
     let status: Value = serde_json::from_str(&env.run(&["status", "--json"]).stdout).expect("JSON");
     let counts = ["documents", "sessions", "agents", "sessions_only_in_index"].map(|name| status[name].as_u64());
     assert_eq!(counts, [87, 4, 5, 4].map(Some), "{status}");
@@ -78,7 +79,7 @@ fn e1_an_index_of_format_1_is_taken_over() {
     assert!(changed.code == 0 && changed.stdout.contains("05000001"), "{} {}", changed.stdout, changed.stderr);
 }
 
-/// The old index goes only when the new one is in place: here the new one cannot be built at first.
+/// The old index is removed only when the new one is in place. Here the new one cannot be built at first.
 #[test]
 fn e1_schema_changed_and_the_first_run_fails() {
     let env = library();
@@ -97,7 +98,7 @@ fn e1_schema_changed_and_the_first_run_fails() {
 #[test]
 fn e3_index_of_a_newer_program() {
     let env = library();
-    let folder = index_folder(&env);
+    let folder = only_index_folder(&env);
     let meta = folder.join("meta.json");
     let original = std::fs::read(&meta).expect("read");
     set_header(&env, "format", 99.into());
@@ -115,7 +116,7 @@ fn e3_index_of_a_newer_program() {
     env.heal();
 }
 
-/// Files read by an older program are read again; until then, what it made of them is found.
+/// Files that an older parser has read are read again. Until then, the old documents are found.
 #[test]
 fn e5_parser_version_bumped() {
     let env = library();
@@ -150,34 +151,35 @@ fn e6_meta_json_missing() {
     repairs("meta.json", |_| None);
 }
 
-/// tantivy's list of files is made from what stands in the folder; one left by an older version, in whatever state,
-/// is not looked at, and a run removes it.
+/// tantivy's list of files is made from the folder. A list left by an older version, in whatever state, is ignored, and
+/// a run removes it.
 #[test]
 fn e6_managed_json_of_any_kind() {
     for text in ["", "[\"meta.js", "quagga { not JSON", "[]", "[\"0123456789abcdef0123456789abcdef.store\"]"] {
         let env = library();
-        let list = index_folder(&env).join(".managed.json");
+        let list = only_index_folder(&env).join(".managed.json");
         assert!(!list.is_file(), "a list is kept");
         std::fs::write(&list, text).expect("written");
         assert_eq!(env.run(&["search", "--no-refresh", NAMES[0]]).code, 0, "{text}");
         assert_eq!(env.run(&["verify"]).code, 0, "{text}");
         assert_eq!(missing(&env, NAMES.len()), [""; 0], "{text}");
-        std::fs::write(index_folder(&env).join("0123456789abcdef0123456789abcdef.store"), "left").expect("written");
+        std::fs::write(only_index_folder(&env).join("0123456789abcdef0123456789abcdef.store"), "left")
+            .expect("written");
         let id = session(77);
         env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "one more"));
         env.index();
-        assert!(!list.is_file(), "{text}: the list is still there");
-        let left = files(&index_folder(&env));
+        assert!(!list.is_file(), "{text}: the list still exists");
+        let left = files(&only_index_folder(&env));
         assert!(!left.contains_key("0123456789abcdef0123456789abcdef.store"), "{text}: {:?}", left.keys());
         env.heal();
     }
 }
 
-/// What only an unreadable index held is lost; nothing is ever lost without a word.
+/// What only an unreadable index contained is lost, but never silently.
 #[test]
-fn e6_a_loss_is_told() {
+fn e6_a_loss_is_reported() {
     let env = library();
-    std::fs::write(index_folder(&env).join("meta.json"), "").expect("written");
+    std::fs::write(only_index_folder(&env).join("meta.json"), "").expect("written");
     let report = env.index_json();
     assert!(report["rebuilt"].is_string(), "{report}");
     let problems = report["problems"].as_array().expect("a list");
@@ -189,7 +191,7 @@ fn e6_a_loss_is_told() {
 fn e7_segment_file_missing() {
     for extension in ["term", "idx", "pos", "store", "fast", "fieldnorm", "del"] {
         let env = library();
-        let folder = index_folder(&env);
+        let folder = only_index_folder(&env);
         let victim = files(&folder).into_keys().find(|name| name.ends_with(&format!(".{extension}")));
         std::fs::remove_file(folder.join(victim.expect(extension))).expect("removed");
         let ran = env.run(&["search", "--no-refresh", NAMES[0]]);
@@ -204,17 +206,18 @@ fn e7_segment_file_missing() {
 #[test]
 fn e7_unknown_files_are_left_alone() {
     let env = library();
-    let folder = index_folder(&env);
+    let folder = only_index_folder(&env);
     let extras = ["notes.txt", ".DS_Store", "meta.json.bak"];
-    // A file with the name of a segment can only be what a crash has left.
+    // A file with the name of a segment can only be left from a crash.
     let left_over = "0123456789abcdef0123456789abcdef.idx";
     for extra in extras.into_iter().chain([left_over]) {
         std::fs::write(folder.join(extra), "extra").expect("written");
     }
     let before = answers(&env);
-    let told = env.problems().join("\n");
-    for (extra, is_told) in [("notes.txt", true), (".DS_Store", false), ("meta.json.bak", true), (left_over, false)] {
-        assert_eq!(told.contains(extra), is_told, "{extra}: {told}");
+    let problems = env.problems().join("\n");
+    for (extra, is_reported) in [("notes.txt", true), (".DS_Store", false), ("meta.json.bak", true), (left_over, false)]
+    {
+        assert_eq!(problems.contains(extra), is_reported, "{extra}: {problems}");
     }
     env.append(path_of(0), user_line(&session(0), 900, "a line more"));
     env.heal();
@@ -224,7 +227,7 @@ fn e7_unknown_files_are_left_alone() {
     assert!(!kept.contains_key(left_over));
 }
 
-/// Either `verify` finds a damage, or it changes no answer.
+/// Either `verify` finds the damage, or the damage changes no answer.
 #[test]
 fn e8_damage_is_found_by_verify() {
     let env = library();
@@ -237,7 +240,7 @@ fn e8_damage_is_found_by_verify() {
         let after = answers(&env);
         let is_found = matches!(verdict.code, 3 | 4);
         let is_harmless = verdict.code == 0 && after == before;
-        // An answer that could not be given says so; a signal (-1) is never an answer.
+        // A search that cannot answer must say so; a signal (-1) is not an answer.
         let is_honest = after.iter().all(|(code, _)| matches!(code, 0 | 1 | 4));
         if !(is_found || is_harmless) || !is_honest {
             wrong.push(format!("{}: verify {}, same answers {}", damage.name, verdict.code, after == before));
@@ -246,9 +249,10 @@ fn e8_damage_is_found_by_verify() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A plain run mends what it notices; what only `verify` notices, after a run that ended well, is mended as it says.
+/// A plain run repairs what it notices. What only `verify` notices, after a run that succeeded, is repaired by
+/// following its advice.
 #[test]
-fn e8_damage_is_healed() {
+fn e8_damage_is_repaired() {
     let env = library();
     let pristine = Pristine::of(&env);
     let mut wrong = Vec::new();
@@ -270,11 +274,11 @@ fn e8_damage_is_healed() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Our own header stands beside a schema that is not ours: that is damage, not the index of another program.
+/// Our own header with a schema that is not ours is damage, not the index of another program.
 #[test]
 fn e8_schema_damaged() {
     let env = library();
-    let meta = index_folder(&env).join("meta.json");
+    let meta = only_index_folder(&env).join("meta.json");
     let text = std::fs::read_to_string(&meta).expect("read");
     std::fs::write(&meta, text.replace("\"body\"", "\"bodx\"")).expect("written");
     assert_eq!(env.run(&["search", "--no-refresh", NAMES[0]]).code, 4);
@@ -282,7 +286,7 @@ fn e8_schema_damaged() {
     assert_eq!(missing(&env, NAMES.len() - GONE), [""; 0]);
 }
 
-/// After a run that was cut short, nothing is written before every file is compared with its checksum.
+/// After a run that did not finish, nothing is written before every file was compared with its checksum.
 #[test]
 fn e8_unclean_end_and_new_lines() {
     let env = library();
@@ -291,12 +295,12 @@ fn e8_unclean_end_and_new_lines() {
     env.append(path_of(0), user_line(&session(0), 900, "a line more"));
     let report = env.index_json();
     assert!(report["rebuilt"].is_string(), "{report}");
-    // Positions are not needed to take over what is only in the index.
+    // Positions are not needed to carry over what is only in the index.
     assert_eq!(missing(&env, NAMES.len()), [""; 0]);
     env.heal();
 }
 
-/// The same with nothing to write: a search must not be wrong after an unclean end.
+/// The same with nothing to write: a search must not answer wrongly after an unclean end.
 #[test]
 fn e8_unclean_end_and_nothing_new() {
     let env = library();
@@ -306,9 +310,9 @@ fn e8_unclean_end_and_nothing_new() {
     assert_eq!(missing(&env, NAMES.len()), [""; 0]);
 }
 
-/// A damage that `verify` found, and what its hint says to do about it.
+/// The advice of `verify` after it found damage.
 #[test]
-fn e8_hint_of_verify_helps() {
+fn e8_the_advice_of_verify_helps() {
     let env = library();
     flip_a_bit(&env, ".store");
     let verdict = env.run(&["verify"]);
@@ -319,10 +323,9 @@ fn e8_hint_of_verify_helps() {
     env.heal();
 }
 
-/// What a search could not read, the next run mends, though it has nothing to add; one with something to add mends it
-/// first.
+/// The next run repairs what a search could not read, whether it has new lines to add or not.
 #[test]
-fn e8_damage_that_a_search_met_is_healed() {
+fn e8_damage_found_by_a_search_is_repaired() {
     for has_more in [false, true] {
         let env = library();
         overwrite_middle(&env, ".store");
@@ -339,16 +342,19 @@ fn e8_damage_that_a_search_met_is_healed() {
     }
 }
 
-/// A damage that is there no more costs one check: nothing is built anew, and the next run has nothing to do.
+/// Damage that no longer exists costs one check: nothing is rebuilt, and the next run has nothing to do.
 #[test]
-fn e8_damage_that_went_away_by_itself() {
+fn e8_damage_that_disappeared_by_itself() {
     let env = library();
     let pristine = Pristine::of(&env);
     overwrite_middle(&env, ".store");
     assert_eq!(env.run(&["verify"]).code, 4);
-    let marks = || files(&index_folder(&env)).into_keys().filter(|name| name == ".damage-met").count();
+    let marks = || files(&only_index_folder(&env)).into_keys().filter(|name| name == ".damage-met").count();
     assert_eq!(marks(), 1);
-    pristine.files.iter().for_each(|(name, bytes)| std::fs::write(pristine.folder.join(name), bytes).expect("mended"));
+    pristine
+        .files
+        .iter()
+        .for_each(|(name, bytes)| std::fs::write(pristine.folder.join(name), bytes).expect("repaired"));
     let report = env.index_json();
     assert!(report["rebuilt"].is_null(), "{report}");
     assert_eq!(marks(), 0);
@@ -383,7 +389,7 @@ fn e9_checkpoint_duplicated() {
     env.heal();
 }
 
-/// Two that contradict each other: one of them says that less was read.
+/// Two contradicting checkpoints: one of them says that less was read.
 #[test]
 fn e9_checkpoint_duplicated_and_older() {
     let env = library();
@@ -399,14 +405,14 @@ fn e9_checkpoint_duplicated_and_older() {
     assert_same_hits(&env, &before);
 }
 
-/// Sessions whose source is gone outlive a change of shape, and a rebuild that was asked for.
+/// Sessions whose source is deleted survive a change of schema, and a requested rebuild.
 #[test]
 fn e10_vanished_sessions_survive_a_rebuild() {
     let env = library();
     let (_, older) = make_older(&env);
     std::fs::remove_file(env.file(path_of(0))).expect("removed");
     let report = env.index_json();
-    // The lines of each, and its title.
+    // The lines of each session, and its title.
     assert_eq!(report["carried"], (GONE + 1) * (NUMBERS.len() + 1), "{report}");
     assert!(!older.is_dir());
     assert_eq!(missing(&env, NAMES.len()), [""; 0]);
@@ -417,7 +423,7 @@ fn e10_vanished_sessions_survive_a_rebuild() {
     env.heal();
 }
 
-/// What the user wants nothing of stays out of the new index.
+/// Forgotten sessions are not carried over to the new index.
 #[test]
 fn e10_forgotten_sessions_stay_forgotten() {
     let env = library();
@@ -430,14 +436,14 @@ fn e10_forgotten_sessions_stay_forgotten() {
 #[test]
 fn e12_index_of_another_program() {
     let env = library();
-    let folder = index_folder(&env);
+    let folder = only_index_folder(&env);
     let own = folder.with_extension("own");
     std::fs::rename(&folder, &own).expect("renamed");
     std::fs::create_dir(&folder).expect("made");
     let text = r#"{"name":"title","type":"text","options":{"indexing":{"record":"position","fieldnorms":true,"tokenizer":"default"},"stored":true,"fast":false}}"#;
-    // Packed in a way that this program can read, and in one that it cannot.
-    for packing in ["none", "lz4"] {
-        let settings = format!(r#"{{"docstore_compression":"{packing}","docstore_blocksize":16384}}"#);
+    // With a compression that this program can read, and with one that it cannot.
+    for compression in ["none", "lz4"] {
+        let settings = format!(r#"{{"docstore_compression":"{compression}","docstore_blocksize":16384}}"#);
         let meta = format!(r#"{{"index_settings":{settings},"segments":[],"schema":[{text}],"opstamp":0}}"#);
         std::fs::write(folder.join("meta.json"), meta).expect("written");
         std::fs::write(folder.join(".managed.json"), r#"["meta.json"]"#).expect("written");
@@ -446,8 +452,8 @@ fn e12_index_of_another_program() {
             [&["search", NAMES[0]][..], &["search", "--no-refresh", NAMES[0]], &["index"], &["verify"], &["status"]]
         {
             let ran = env.run(command);
-            assert_eq!(ran.code, 4, "{packing} {command:?}: {}", ran.stderr);
-            assert!(ran.stderr.contains("did not make"), "{packing} {command:?}: {}", ran.stderr);
+            assert_eq!(ran.code, 4, "{compression} {command:?}: {}", ran.stderr);
+            assert!(ran.stderr.contains("did not make"), "{compression} {command:?}: {}", ran.stderr);
         }
         assert_eq!(without_locks(files(&folder)), before);
     }
@@ -457,8 +463,8 @@ fn e12_index_of_another_program() {
     assert_eq!(missing(&env, NAMES.len()), [""; 0]);
 }
 
-/// Eight sessions of four lines, read in three runs, so that there are several segments and deleted documents; the
-/// last two have no source any more.
+/// Eight sessions of four lines, indexed in three runs, so that there are several segments and deleted documents. The
+/// source of the last two is deleted.
 fn library() -> Env {
     let env = Env::new();
     for at in 0..NAMES.len() {
@@ -501,7 +507,7 @@ fn line_of(at: usize, line: usize) -> String {
     user_line(&session(id_of(at)), number, &format!("here {} was seen near the river", word(at, line)))
 }
 
-/// The words of the first so many sessions that are not found exactly once.
+/// The words of the first `sessions` sessions that are not found exactly once.
 fn missing(env: &Env, sessions: usize) -> Vec<String> {
     let hits = env.hits(&all_words());
     let times = |word: &String| hits.iter().filter(|hit| hit.to_string().contains(word.as_str())).count();
@@ -513,21 +519,21 @@ fn all_words() -> String {
     (0..NAMES.len()).flat_map(|at| (0..NUMBERS.len()).map(move |line| word(at, line))).collect::<Vec<_>>().join(" ")
 }
 
-/// What searches answer: by words, by a phrase, by a title; each with its exit code, the hits in order.
+/// The answers to searches for words, a phrase and a title: exit code and hits in order.
 fn answers(env: &Env) -> Answers {
     let queries = [all_words(), "\"was seen near the river\"".to_string(), "\"About the\"".to_string()];
     let ask = |query: &String| env.run(&["search", "--no-refresh", "--json", "--messages", "-n", "1000", query]);
     queries.iter().map(ask).map(|ran| (ran.code, ran.stdout.lines().filter_map(hit).collect())).collect()
 }
 
-/// A hit in one line, its score last; none for the summary, which tells the time.
+/// A hit on one line, its score last; none for the summary, which contains the time.
 fn hit(line: &str) -> Option<String> {
     let hit: Value = serde_json::from_str(line).expect("JSON");
     let parts = [&hit["session_id"], &hit["line"], &hit["kind"], &hit["title"], &hit["snippet"]["text"], &hit["score"]];
     (hit["type"] == "hit").then(|| parts.map(Value::to_string).join(" "))
 }
 
-/// The same hits, in whatever order: scores depend on how documents are spread over segments.
+/// Checks that searches have the same hits, in any order: scores depend on the distribution of documents over segments.
 fn assert_same_hits(env: &Env, before: &Answers) {
     let unordered = |answers: &Answers| -> Answers {
         let unscored = |hit: &String| hit.rsplit_once(' ').map(|(hit, _)| hit.to_string()).unwrap_or_default();
@@ -549,9 +555,9 @@ fn assert_same_hits(env: &Env, before: &Answers) {
     }
 }
 
-/// A new version has put its index in place of the older one, and was killed before that was removed.
+/// A new version has put its index in place, and was killed before the older index was removed.
 #[test]
-fn e10_an_older_index_that_was_left_is_removed() {
+fn e10_an_older_index_left_by_a_kill_is_removed() {
     let env = Env::new();
     let [id, other] = [1, 2].map(session);
     env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "a secret quoll"));
@@ -573,8 +579,8 @@ fn e10_an_older_index_that_was_left_is_removed() {
     }
 }
 
-/// The folder of the index; there must be one.
-fn index_folder(env: &Env) -> PathBuf {
+/// The folder of the index; there must be exactly one.
+fn only_index_folder(env: &Env) -> PathBuf {
     let entries = std::fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());
     let mut folders = entries.filter(|path| path.is_dir());
     let folder = folders.next().expect("an index");
@@ -582,9 +588,9 @@ fn index_folder(env: &Env) -> PathBuf {
     folder
 }
 
-/// Renames the index to what an older program would have called it. Gives the new name and the old one.
+/// Renames the index to the name that an older program would use. Returns the current name and the older one.
 fn make_older(env: &Env) -> (PathBuf, PathBuf) {
-    let current = index_folder(env);
+    let current = only_index_folder(env);
     let name = current.file_name().and_then(|name| name.to_str()).expect("a name");
     let parts: Vec<&str> = name.split('-').collect();
     let older = env.index_dir().join(format!("index-1-00000000-{}", parts[3]));
@@ -598,9 +604,9 @@ fn files(folder: &Path) -> Files {
     entries.map(|path| (name(&path), std::fs::read(&path).expect("read"))).collect()
 }
 
-/// Changes what the last commit says of itself.
+/// Changes a field in the header of the last commit.
 fn set_header(env: &Env, key: &str, value: Value) {
-    let path = index_folder(env).join("meta.json");
+    let path = only_index_folder(env).join("meta.json");
     let mut meta: Value = serde_json::from_slice(&std::fs::read(&path).expect("read")).expect("JSON");
     let mut header: Value = serde_json::from_str(meta["payload"].as_str().expect("a payload")).expect("JSON");
     header[key] = value;
@@ -608,18 +614,18 @@ fn set_header(env: &Env, key: &str, value: Value) {
     std::fs::write(path, meta.to_string()).expect("written");
 }
 
-/// Changes one bit of the largest file with this ending, in what it holds rather than in how that is laid out.
+/// Flips a bit of the largest file with this ending, in its content rather than in its structure.
 fn flip_a_bit(env: &Env, ending: &str) {
-    let folder = index_folder(env);
+    let folder = only_index_folder(env);
     let of_kind = files(&folder).into_iter().filter(|(name, _)| name.ends_with(ending));
     let (name, mut bytes) = of_kind.max_by_key(|(_, bytes)| bytes.len()).expect("a file");
     bytes[20] ^= 1;
     std::fs::write(folder.join(name), bytes).expect("written");
 }
 
-/// Writes over a part of the largest file with this ending.
+/// Overwrites a part of the largest file with this ending.
 fn overwrite_middle(env: &Env, ending: &str) {
-    let folder = index_folder(env);
+    let folder = only_index_folder(env);
     let of_kind = files(&folder).into_iter().filter(|(name, _)| name.ends_with(ending));
     let (name, mut bytes) = of_kind.max_by_key(|(_, bytes)| bytes.len()).expect("a file");
     let middle = bytes.len() / 2;
@@ -628,16 +634,16 @@ fn overwrite_middle(env: &Env, ending: &str) {
     std::fs::write(folder.join(name), bytes).expect("written");
 }
 
-/// Readers may leave the empty file by which they lock.
+/// Removes empty lock files, which readers may leave.
 fn without_locks(mut files: Files) -> Files {
     files.retain(|name, bytes| !(name.ends_with(".lock") && bytes.is_empty()));
     files
 }
 
-/// Damages the file that names all others: search says so in a few words, and a plain run mends it.
+/// Damages the file that names all the others. A search reports it briefly, and a plain run repairs it.
 fn repairs(name: &str, damage: impl Fn(&[u8]) -> Option<Vec<u8>>) {
     let env = library();
-    let file = index_folder(&env).join(name);
+    let file = only_index_folder(&env).join(name);
     match damage(&std::fs::read(&file).expect("read")) {
         Some(bytes) => std::fs::write(&file, bytes).expect("written"),
         None => std::fs::remove_file(&file).expect("removed"),
@@ -664,26 +670,26 @@ fn change(env: &Env, mut each: impl FnMut(&Writer, &Checkpoint)) {
     writer.end().expect("committed");
 }
 
-/// Writes a checkpoint, in the place of the one there is or beside it.
+/// Writes a checkpoint that replaces the existing one, or is added to it.
 fn put(writer: &Writer, checkpoint: &Checkpoint, replaces: bool) {
     let title = Builder::new(checkpoint.source_kind(), checkpoint.session_id(), None, checkpoint.state.clone()).title();
     writer.checkpoint(checkpoint, title.filter(|_| replaces), replaces).expect("written");
 }
 
-/// A checkpoint as a program with another reading would have written it.
+/// A checkpoint as a program with another parser version would have written it.
 fn with_parser(checkpoint: &Checkpoint, parser: u32) -> Checkpoint {
     let mut fields = serde_json::to_value(checkpoint).expect("JSON");
     fields["parser"] = parser.into();
     serde_json::from_value(fields).expect("a checkpoint")
 }
 
-/// A whole index, to be put back after each damage.
+/// An intact index, to be restored after each damage.
 struct Pristine {
     folder: PathBuf,
     files: Files,
 }
 
-/// One file with something wrong in it.
+/// A damaged file.
 struct Damage {
     name: String,
     file: String,
@@ -692,12 +698,12 @@ struct Damage {
 
 impl Pristine {
     fn of(env: &Env) -> Self {
-        let folder = index_folder(env);
+        let folder = only_index_folder(env);
         let files = files(&folder);
         Self { folder, files }
     }
 
-    /// Puts everything as it was, but for one damage.
+    /// Restores all files except for one damage.
     fn restore(&self, env: &Env, damage: Option<&Damage>) {
         std::fs::remove_dir_all(env.index_dir()).expect("removed");
         std::fs::create_dir_all(&self.folder).expect("made");
@@ -707,7 +713,7 @@ impl Pristine {
         }
     }
 
-    /// Sixty damages, the same in every run: tantivy draws the names of its files by lot, so they go by sort and size.
+    /// Sixty damages, the same in every run. tantivy chooses random file names, so files are sorted by type and size.
     fn damages(&self) -> Vec<Damage> {
         let mut random = Random(0x5eed);
         let mut whole: Vec<(&String, &Vec<u8>)> = self.files.iter().filter(|(_, bytes)| !bytes.is_empty()).collect();
@@ -737,22 +743,22 @@ fn damage(case: usize, (file, whole): (&String, &Vec<u8>), random: &mut Random) 
     Damage { name: format!("{case}: {what} at {at} of {} in {file}", whole.len()), file: file.clone(), bytes }
 }
 
-/// Numbers that look random and are the same in every run.
+/// Pseudo-random numbers, the same in every run.
 struct Random(u64);
 
 impl Random {
     fn below(&mut self, limit: usize) -> usize {
-        // The constants of Knuth's MMIX; the high bits are the good ones.
+        // The constants of Knuth's MMIX; the high bits are the random ones.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from((self.0 >> 33) % u64::try_from(limit).expect("fits")).expect("fits")
     }
 }
 
-/// tantivy's temporary files, which a kill has left, go; what only looks a little like them stays.
+/// Temporary files of tantivy that a kill has left are removed; files with a similar name stay.
 #[test]
-fn e7_temporary_files_are_swept() {
+fn e7_temporary_files_are_removed() {
     let env = library();
-    let folder = index_folder(&env);
+    let folder = only_index_folder(&env);
     for name in [".tmpAb3dE6", ".tmp-of-mine"] {
         std::fs::write(folder.join(name), "half of something").expect("written");
     }
@@ -761,15 +767,15 @@ fn e7_temporary_files_are_swept() {
     assert!(!folder.join(".tmpAb3dE6").is_file() && folder.join(".tmp-of-mine").is_file());
 }
 
-/// What is pruned is not left in an index that was put aside either.
+/// Pruned sessions are also removed from a damaged index that was set aside.
 #[test]
-fn e10_pruned_sessions_are_gone_from_what_was_put_aside() {
+fn e10_pruned_sessions_are_removed_from_an_index_set_aside() {
     let env = library();
     let aside = || {
         let entries = std::fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());
         entries.filter(|path| path.to_string_lossy().ends_with(".damaged")).count()
     };
-    let meta = index_folder(&env).join("meta.json");
+    let meta = only_index_folder(&env).join("meta.json");
     let text = std::fs::read_to_string(&meta).expect("read");
     std::fs::write(&meta, text.replace("\"branch\"", "\"brunch\"")).expect("written");
     assert!(env.index_json()["rebuilt"].is_string());
@@ -781,7 +787,7 @@ fn e10_pruned_sessions_are_gone_from_what_was_put_aside() {
     env.heal();
 }
 
-/// A forgotten session stays away, whether the hook tells of it, it turns up elsewhere, or a subagent of it is new.
+/// A forgotten session does not come back through the hook, from another folder, or with a new subagent.
 #[test]
 fn e10_forgotten_sessions_do_not_come_back_by_another_way() {
     let env = library();
@@ -789,7 +795,7 @@ fn e10_forgotten_sessions_do_not_come_back_by_another_way() {
     env.append(path_of(0), user_line(&session(0), 900, "ezehnback"));
     let path = env.file(path_of(0));
     let ran = env.run(&["index", "--file", path.to_str().expect("a path")]);
-    assert_eq!((ran.code, env.count("ezehnback")), (0, 0), "told of by the hook: {}", ran.stderr);
+    assert_eq!((ran.code, env.count("ezehnback")), (0, 0), "reported by the hook: {}", ran.stderr);
     std::fs::rename(&path, env.file(format!("-elsewhere/{}.jsonl", session(0)))).expect("moved");
     env.write(format!("-elsewhere/{}/subagents/agent-a1.jsonl", session(0)), user_line(&session(0), 901, "ezehnback"));
     env.index();
@@ -797,7 +803,7 @@ fn e10_forgotten_sessions_do_not_come_back_by_another_way() {
     env.heal();
 }
 
-/// What a checkpoint says of its documents is compared with them.
+/// `verify` compares the number of documents in a checkpoint with the documents.
 #[test]
 fn e9_checkpoint_that_counts_wrongly() {
     let env = library();
@@ -811,11 +817,11 @@ fn e9_checkpoint_that_counts_wrongly() {
     assert!(ran.stdout.contains("should hold"), "{}", ran.stdout);
 }
 
-/// What a killed rebuild has left beside the index goes with the next run, also if that has nothing to write.
+/// The next run removes what a killed rebuild has left next to the index, even if it has nothing to write.
 #[test]
-fn e10_nothing_is_left_beside_the_index() {
+fn e10_nothing_is_left_next_to_the_index() {
     let env = library();
-    let folder = index_folder(&env);
+    let folder = only_index_folder(&env);
     for (mark, has_more) in [(".new", false), (".new", true), (".old", false), (".old", true)] {
         let beside = PathBuf::from(format!("{}{mark}", folder.display()));
         std::fs::create_dir(&beside).expect("made");
@@ -826,15 +832,15 @@ fn e10_nothing_is_left_beside_the_index() {
             env.append(path_of(0), user_line(&session(0), 900, "a line more"));
         }
         env.heal();
-        assert!(!beside.is_dir(), "{mark} is still there");
+        assert!(!beside.is_dir(), "{mark} still exists");
     }
-    // Cut between the two renames of a swap: the old one is all there is.
+    // Killed between the two renames of a swap: only the old index exists.
     std::fs::rename(&folder, format!("{}.old", folder.display())).expect("renamed");
     env.heal();
-    assert_eq!((index_folder(&env), missing(&env, NAMES.len())), (folder, vec![]));
+    assert_eq!((only_index_folder(&env), missing(&env, NAMES.len())), (folder, vec![]));
 }
 
-/// Nor do its prompts come back by way of the history.
+/// The prompts of a forgotten session do not come back through the prompt history.
 #[test]
 fn e10_prompts_of_forgotten_sessions_stay_forgotten() {
     let env = library();
@@ -849,7 +855,7 @@ fn e10_prompts_of_forgotten_sessions_stay_forgotten() {
     env.index();
     assert_eq!(env.run(&["forget", "--yes", &session(0)]).code, 0);
     std::fs::write(&history, prompt("ezehnfirst") + &prompt("ezehnsecond")).expect("written");
-    assert_eq!(env.index_json()["documents"], 0, "not a word of it is taken in again");
+    assert_eq!(env.index_json()["documents"], 0, "nothing of it is indexed again");
     assert_eq!((env.count("ezehnfirst"), env.count("ezehnsecond")), (0, 0));
     assert_eq!(env.run(&["index", "--rebuild"]).code, 0);
     assert_eq!((env.count("ezehnfirst"), env.count("ezehnsecond")), (0, 0));

@@ -1,0 +1,23 @@
+//! What can answer questions: the embedded index now, a remote engine later.
+
+use crate::archive::conversation::ConversationAnswer;
+use crate::archive::history::FileAnswer;
+use crate::archive::request::{Context, ConversationRequest, FileRequest, SearchRequest, SessionsRequest};
+use crate::archive::search::SearchAnswer;
+use crate::archive::sessions::SessionsAnswer;
+use crate::archive::upkeep::Status;
+use crate::error::Result;
+
+/// Answers questions. No method needs the whole index in memory.
+pub trait Backend: Send + Sync {
+    /// Finds sessions and messages.
+    fn search(&self, request: &SearchRequest, context: &Context) -> Result<SearchAnswer>;
+    /// Lists sessions.
+    fn sessions(&self, request: &SessionsRequest, context: &Context) -> Result<SessionsAnswer>;
+    /// Opens a conversation.
+    fn conversation(&self, request: &ConversationRequest, context: &Context) -> Result<ConversationAnswer>;
+    /// Answers a question about a file.
+    fn file(&self, request: &FileRequest, context: &Context) -> Result<FileAnswer>;
+    /// Reports the state of the index.
+    fn status(&self) -> Result<Status>;
+}

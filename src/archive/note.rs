@@ -1,0 +1,136 @@
+//! Everything an answer has to explain, with one wording for all front ends.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::untrusted::one_line;
+use crate::update::Lag;
+
+/// Something to say about an answer, next to the answer.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(tag = "note", rename_all = "snake_case")]
+pub enum Note {
+    /// A name in a filter matches nothing that the index knows.
+    UnknownName {
+        /// The field: `project`, `tool`.
+        field: String,
+        /// The name as typed.
+        name: String,
+        /// Known names that are similar.
+        nearest: Vec<String>,
+    },
+    /// A word occurs nowhere, and another was searched for instead.
+    Corrected {
+        /// The word as typed.
+        word: String,
+        /// The other word.
+        meant: String,
+    },
+    /// Nothing matched the query as it was typed, so its operators were taken as plain words.
+    AsPlainWords,
+    /// Nothing contains the identifier as it was typed, only parts of it.
+    PartsOnly {
+        /// The query.
+        query: String,
+    },
+    /// The query is a long text, of which only the most significant words were searched for.
+    LongText {
+        /// Their number.
+        words: usize,
+    },
+    /// Only text that Claude Code itself put in was found.
+    OnlyMeta,
+    /// Too many texts would have had to be read, so there may be more hits.
+    Incomplete,
+    /// Nothing was found.
+    Nothing {
+        /// The query.
+        query: String,
+    },
+    /// No message of the session matches a query.
+    NothingInSession {
+        /// The query.
+        query: String,
+    },
+    /// No session is known to have done something with a file.
+    NothingAboutFile {
+        /// The file as typed.
+        path: String,
+        /// The verb: `changed`, `touched`.
+        verb: String,
+    },
+    /// The contents of a file at the time are not recorded.
+    NothingRecorded {
+        /// The file as typed.
+        path: String,
+    },
+    /// No session matches the filters, or there is none at all.
+    NoSessions {
+        /// Whether there were filters.
+        filtered: bool,
+    },
+    /// The filters choose parts of messages, so tokens are not counted.
+    WithoutTokens,
+    /// No message matches, so there is nothing to count.
+    NothingToCount,
+    /// The session goes on in another one.
+    ContinuedIn {
+        /// The id of that one.
+        session: String,
+    },
+    /// The index is not up to date.
+    Behind(Lag),
+    /// A folder with transcripts does not exist.
+    MissingRoot {
+        /// The folder.
+        path: String,
+        /// Whether there is an index to answer from.
+        has_index: bool,
+    },
+    /// The index is empty.
+    EmptyIndex,
+    /// There is no index yet, and all sessions are read now.
+    FirstIndex,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownName { field, name, nearest } => {
+                write!(f, "there is no {field} like {name:?}")?;
+                if nearest.is_empty() { Ok(()) } else { write!(f, "; similar: {}", nearest.join(", ")) }
+            }
+            Self::Corrected { word, meant } => write!(f, "no match for {word}; searching for {meant} instead"),
+            Self::AsPlainWords => write!(f, "no exact match; searching for the words instead"),
+            Self::PartsOnly { query } => write!(f, "nothing contains {query} as typed; showing partial matches"),
+            Self::LongText { words } => write!(f, "a long text; searching for its {words} most significant words"),
+            Self::OnlyMeta => write!(f, "found only in text that Claude Code added (hooks, reminders, skills)"),
+            Self::Incomplete => {
+                write!(f, "too many texts to read for this pattern, there may be more hits; add a word or a filter")
+            }
+            Self::Nothing { query } if query.is_empty() => write!(f, "nothing found"),
+            Self::Nothing { query } => write!(f, "nothing found for {query}"),
+            Self::NothingInSession { query } => write!(f, "nothing in this session matches {query}"),
+            Self::NothingAboutFile { path, verb } => write!(f, "no session is known to have {verb} {path}"),
+            Self::NothingRecorded { path } => write!(f, "the contents of {path} at that time are not recorded"),
+            Self::NoSessions { filtered: true } => write!(f, "no session matches"),
+            Self::NoSessions { filtered: false } => write!(f, "there are no sessions"),
+            Self::WithoutTokens => write!(f, "this filter selects parts of messages, so tokens are not counted"),
+            Self::NothingToCount => write!(f, "nothing to count: no message matches"),
+            Self::ContinuedIn { session } => {
+                write!(f, "this session continues in {}; you may want to resume that one", one_line(session))
+            }
+            Self::Behind(lag) => {
+                write!(f, "the index is {lag}; answering from it as it is (`unspool index` brings it up to date)")
+            }
+            Self::MissingRoot { path, has_index: true } => {
+                write!(f, "there is no folder {path}; answering from the index as it is")
+            }
+            Self::MissingRoot { path, has_index: false } => write!(f, "there is no folder {path}"),
+            Self::EmptyIndex => write!(f, "the index is empty; `unspool index` reads all sessions"),
+            Self::FirstIndex => write!(f, "there is no index yet; reading all sessions once"),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! How to go on with a session in Claude Code, or why that is impossible.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::archive::request::Context;
+use crate::archive::sessions::Session;
+use crate::error::{Error, ErrorKind, Result};
+use crate::transcript::layout::{encoded_folder, root_of};
+
+/// The command that goes on with a session.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct ResumeCommand {
+    /// The folder to run it in.
+    pub folder: PathBuf,
+    /// The value of `CLAUDE_CONFIG_DIR`, if the transcript is not in the usual place.
+    pub config_dir: Option<PathBuf>,
+    /// The arguments of `claude`.
+    pub args: Vec<String>,
+}
+
+impl ResumeCommand {
+    /// Returns the command as one types it in a shell.
+    pub fn shell(&self) -> String {
+        let dir = self.config_dir.as_ref().map(|dir| format!("CLAUDE_CONFIG_DIR={} ", quoted(&dir.to_string_lossy())));
+        let args: Vec<String> = self.args.iter().map(|arg| quoted(arg)).collect();
+        format!("cd {} && {}claude {}", quoted(&self.folder.to_string_lossy()), dir.unwrap_or_default(), args.join(" "))
+    }
+}
+
+/// Returns the command for a session, or an error that says why it cannot be resumed.
+pub(super) fn command(session: &Session, fork: bool, context: &Context) -> Result<ResumeCommand> {
+    let id = session.id.raw();
+    let keep = format!("`unspool show {id}` shows it, `unspool export {id}` writes it to a file");
+    let impossible = |what: String| Error::new(ErrorKind::NotFound, what);
+    if session.history_only {
+        return Err(impossible(format!("of session {id} only its prompts are left; it cannot be resumed")).hint(keep));
+    }
+    if session.agents_only && !session.gone {
+        let what = format!("of session {id} only subagents are known, not its own transcript; it cannot be resumed");
+        return Err(impossible(what).hint(keep));
+    }
+    if session.gone || !matches!(session.path.try_exists(), Ok(true)) {
+        let what = format!("Claude Code has deleted the transcript of session {id}; it cannot be resumed");
+        return Err(impossible(what).hint(keep));
+    }
+    let folder = folder_of(session);
+    if folder.as_os_str().is_empty() {
+        return Err(impossible(format!("session {id} does not say in which folder it was")).hint(keep));
+    }
+    if !folder.is_dir() {
+        let what = format!("the folder of session {id} no longer exists: {}", folder.display());
+        return Err(
+            impossible(what).hint(format!("create it again, as Claude Code looks for sessions by folder; {keep}"))
+        );
+    }
+    let mut args = vec!["--resume".to_string(), id.to_string()];
+    if fork {
+        args.push("--fork-session".to_string());
+    }
+    let usual = context.claude_dir.as_deref().map(Path::new);
+    let config_dir = root_of(&session.path).filter(|root| usual != Some(root));
+    Ok(ResumeCommand { folder, config_dir, args })
+}
+
+/// Returns the folder under whose name Claude Code keeps the transcript; only there will it find the session.
+fn folder_of(session: &Session) -> PathBuf {
+    let name = session.path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let folders = [session.cwd.raw(), session.project.raw()];
+    let fitting = folders.into_iter().find(|folder| name.as_deref() == Some(&encoded_folder(folder)));
+    PathBuf::from(fitting.unwrap_or(session.project.raw()))
+}
+
+/// Returns a word as a shell reads it back.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./~:@%+=,".contains(c);
+    if !word.is_empty() && !word.starts_with('~') && word.chars().all(is_plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(quoted("/home/u/x"), "/home/u/x");
+        assert_eq!(quoted("/my docs/it's"), "'/my docs/it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

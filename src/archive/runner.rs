@@ -1,0 +1,70 @@
+//! Who brings the index up to date. A command line starts a child process, so that a search never dies of a writer; a server
+//! uses a thread.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::archive::local::Local;
+use crate::error::Result;
+use crate::update::{Unwatched, UpdateOptions, update};
+
+/// Runs the pipeline that reads transcripts into the index.
+pub trait Runner: Send + Sync {
+    /// Brings the index up to date. Returns whether that was done within the time; a run that takes longer goes on by
+    /// itself.
+    fn run(&self, patience: Duration) -> Result<bool>;
+    /// Builds the first index, however long that takes.
+    fn run_first(&self) -> Result<()>;
+}
+
+/// Leaves the index as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct NoRunner;
+
+impl Runner for NoRunner {
+    fn run(&self, _: Duration) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn run_first(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs the pipeline on a thread of this process.
+#[derive(Debug)]
+pub struct ThreadRunner {
+    local: Arc<Local>,
+    /// Returns the time in milliseconds since 1970: the library does not read the clock.
+    clock: fn() -> i64,
+}
+
+impl ThreadRunner {
+    /// Updates the index of `local`.
+    pub fn new(local: Arc<Local>, clock: fn() -> i64) -> Self {
+        Self { local, clock }
+    }
+}
+
+impl Runner for ThreadRunner {
+    fn run(&self, patience: Duration) -> Result<bool> {
+        let (local, now) = (self.local.clone(), (self.clock)());
+        let (done, finished) = mpsc::channel();
+        std::thread::spawn(move || {
+            let options = UpdateOptions { now, ..UpdateOptions::default() };
+            // The receiver is gone if nobody waits any longer.
+            let _ = done.send(update(local.folder(), local.roots(), &options, &Unwatched));
+        });
+        match finished.recv_timeout(patience) {
+            Ok(report) => report.map(|report| !report.interrupted),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn run_first(&self) -> Result<()> {
+        let options =
+            UpdateOptions { now: (self.clock)(), wait: Duration::from_secs(3600), ..UpdateOptions::default() };
+        update(self.local.folder(), self.local.roots(), &options, &Unwatched).map(|_| ())
+    }
+}

@@ -1,0 +1,123 @@
+//! A session at a glance, and the one place that chooses its title.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::archive::serialize::rfc3339;
+use crate::document::Document;
+use crate::error::Result;
+use crate::index::{FileKey, FileSummary, Reader};
+use crate::redact::redact;
+use crate::transcript::discover::SourceKind;
+use crate::untrusted::Untrusted;
+
+/// A session at a glance.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SessionInfo {
+    /// Its id.
+    pub id: Untrusted,
+    /// Its title.
+    pub title: Untrusted,
+    /// The folder it was started in.
+    pub project: Untrusted,
+    /// Its last git branch.
+    pub branch: Untrusted,
+    /// The time of its last message.
+    #[serde(serialize_with = "rfc3339")]
+    pub last: Option<i64>,
+    /// Set if Claude Code has deleted its transcript.
+    pub gone: bool,
+    /// Set if only transcripts of its subagents are known.
+    pub agents_only: bool,
+    /// Set if only its prompts are known, from the prompt history.
+    pub history_only: bool,
+}
+
+impl SessionInfo {
+    /// Reports whether Claude Code still has what it needs to resume the session.
+    pub fn can_be_resumed(&self) -> bool {
+        !(self.gone || self.agents_only || self.history_only)
+    }
+}
+
+/// What is known of files and sessions, each looked up once.
+#[derive(Debug)]
+pub(crate) struct Lookup<'r> {
+    reader: &'r Reader,
+    files: HashMap<FileKey, Option<FileSummary>>,
+    sessions: HashMap<String, SessionInfo>,
+}
+
+impl<'r> Lookup<'r> {
+    pub(crate) fn new(reader: &'r Reader) -> Self {
+        Self { reader, files: HashMap::new(), sessions: HashMap::new() }
+    }
+
+    /// What there is to say of a file.
+    pub(crate) fn file(&mut self, key: FileKey) -> Result<Option<FileSummary>> {
+        if let Some(file) = self.files.get(&key) {
+            return Ok(file.clone());
+        }
+        let file = self.reader.summary(key)?;
+        self.files.insert(key, file.clone());
+        Ok(file)
+    }
+
+    /// The session a document belongs to.
+    pub(crate) fn session(&mut self, document: &Document) -> Result<SessionInfo> {
+        if let Some(known) = self.sessions.get(&document.session) {
+            return Ok(known.clone());
+        }
+        let file = main_file(self.reader, &document.session)?;
+        let info = info_from(self.reader, &document.session, document, file.as_ref())?;
+        if let Some(file) = file {
+            self.files.insert(file.key(), Some(file));
+        }
+        self.sessions.insert(document.session.clone(), info.clone());
+        Ok(info)
+    }
+}
+
+fn main_file(reader: &Reader, session: &str) -> Result<Option<FileSummary>> {
+    if session.is_empty() { Ok(None) } else { reader.session_summary(session) }
+}
+
+fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&FileSummary>) -> Result<SessionInfo> {
+    let Some(file) = file else {
+        let project = hit.project.clone().unwrap_or_default();
+        let title = one_line_of(&hit.text);
+        return Ok(SessionInfo {
+            id: session.into(),
+            title,
+            project: project.into(),
+            last: hit.timestamp,
+            history_only: true,
+            ..SessionInfo::default()
+        });
+    };
+    Ok(SessionInfo {
+        id: session.into(),
+        title: one_line_of(&title_of(reader, session, file)?),
+        project: file.project.clone().unwrap_or_default().into(),
+        branch: file.branch.clone().unwrap_or_default().into(),
+        last: file.last,
+        gone: file.gone_since.is_some(),
+        agents_only: file.source_kind() != SourceKind::Session,
+        history_only: false,
+    })
+}
+
+/// Claude Code's own order: a given name, the last prompt, a name given by another file, the first prompt.
+pub(crate) fn title_of(reader: &Reader, session: &str, file: &FileSummary) -> Result<String> {
+    if let Some(name) = &file.name {
+        return Ok(name.clone());
+    }
+    let by_leaf = reader.titles_by_leaf(session)?.pop();
+    Ok(by_leaf.or_else(|| file.stand_in.clone()).unwrap_or_default())
+}
+
+/// A title as a whole, on one line and rid of secrets; who shows it cuts it.
+pub(crate) fn one_line_of(text: &str) -> Untrusted {
+    Untrusted::new(redact(text).split_whitespace().collect::<Vec<_>>().join(" "))
+}
