@@ -48,8 +48,9 @@ impl Local {
         &self.folder
     }
 
-    /// Returns the newest commit of the index; none if there is no index yet. Opens it again only if it has changed.
-    pub(crate) fn current(&self) -> Result<Option<Arc<Reader>>> {
+    /// Opens the newest commit of the index, unless it is open already; none if there is no index yet. Until the next call,
+    /// all answers come from this commit.
+    pub(crate) fn reopen(&self) -> Result<Option<Arc<Reader>>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.folder.stamp();
         if let Some(known) = open.as_ref().filter(|known| known.stamp == stamp) {
@@ -60,9 +61,13 @@ impl Local {
         Ok(reader)
     }
 
-    /// The same, and an error if there is no index yet.
+    /// Returns the open index, opening it first if need be.
     pub(crate) fn reader(&self) -> Result<Arc<Reader>> {
-        self.current()?.ok_or_else(no_index)
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|open| open.reader.clone());
+        match open {
+            Some(reader) => Ok(reader),
+            None => self.reopen()?.ok_or_else(no_index),
+        }
     }
 
     /// Returns the folder of the index.
@@ -79,7 +84,7 @@ impl Local {
 
     /// Returns what [`Self::prune`] would remove.
     pub fn prunable(&self) -> Result<Removed> {
-        self.current()?.map(|reader| upkeep::gone(&reader)).transpose().map(Option::unwrap_or_default)
+        self.reopen()?.map(|reader| upkeep::gone(&reader)).transpose().map(Option::unwrap_or_default)
     }
 
     /// Removes everything from the index whose transcript is gone.

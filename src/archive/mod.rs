@@ -1,7 +1,8 @@
 //! The façade: everything that a front end can ask of the index.
 //!
-//! An [`Archive`] opens the index, opens it again when it has changed, brings it up to date through a [`Runner`], and
-//! answers. Questions are [`request`]s as they were typed; answers are plain values that can be serialized. What has to be
+//! An [`Archive`] opens the index, brings it up to date through a [`Runner`] and answers. All answers come from the commit
+//! that was the newest at the last call of [`Archive::freshen`] or [`Archive::reopen`]; both are cheap if nothing is new.
+//! Questions are [`request`]s as they were typed; answers are plain values that can be serialized. What has to be
 //! said about an answer is a [`Note`]. A process can keep an archive for as long as it runs.
 //!
 //! ```no_run
@@ -92,24 +93,27 @@ impl Archive {
 
     /// Brings the index up to date, unless that would take long. Reports what there is to say, before it takes time.
     pub fn freshen(&self, report: &mut dyn FnMut(Note)) -> Result<()> {
-        let Some(reader) = self.local.current()? else {
+        let Some(reader) = self.local.reopen()? else {
             report(Note::FirstIndex);
             self.missing_roots(false, report);
-            return self.runner.run_first();
+            self.runner.run_first()?;
+            return self.local.reopen().map(|_| ());
         };
         self.missing_roots(true, report);
         let (behind, _) = lag(&reader, self.local.roots())?;
         let is_current = behind == Lag::default() || behind.bytes <= CHEAP && self.runner.run(PATIENCE)?;
         if !is_current {
             report(Note::Behind(behind));
+        } else if behind != Lag::default() {
+            self.local.reopen()?;
         }
         *self.behind.lock().unwrap_or_else(PoisonError::into_inner) = Some(behind).filter(|_| !is_current);
         Ok(())
     }
 
-    /// Reports what there is to say about the index if it is used as it is.
-    pub fn leave_as_is(&self, report: &mut dyn FnMut(Note)) -> Result<()> {
-        if let Some(reader) = self.local.current()? {
+    /// Opens the newest commit of the index, without looking for new messages. Reports what there is to say about it.
+    pub fn reopen(&self, report: &mut dyn FnMut(Note)) -> Result<()> {
+        if let Some(reader) = self.local.reopen()? {
             self.missing_roots(true, report);
             if reader.is_blank() {
                 report(Note::EmptyIndex);

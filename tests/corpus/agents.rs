@@ -79,14 +79,14 @@ impl Session<'_> {
         }
         let size = self.agent_size();
         let seed = self.ink.rng.next();
-        let is_duplicate = self.log.era.progress;
+        let echo = self.log.era.progress;
         // Of many agents only the echo in the parent is left.
-        let kept = !is_duplicate || self.ink.rng.chance(0.9);
+        let kept = !echo || self.ink.rng.chance(0.9);
         let size = if kept { size } else { size.min(160_000) };
         let log = self.agent_log(seed, &errand.id);
         let (text, notes, end) = self.with_agent(log, seed, size, errand, kept);
-        if is_duplicate {
-            self.is_duplicate = Some(Echo { text, notes, agent: errand.id.clone(), prompt: errand.prompt.clone() });
+        if echo {
+            self.echo = Some(Echo { text, notes, agent: errand.id.clone(), prompt: errand.prompt.clone() });
         }
         self.log.now = self.log.now.max(end);
     }
@@ -127,7 +127,7 @@ impl Session<'_> {
             prompts: 1,
             last_prompt: String::new(),
             compacted: 0,
-            is_duplicate: None,
+            echo: None,
             inline: String::new(),
             ran: Vec::new(),
             log,

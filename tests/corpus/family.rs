@@ -157,7 +157,7 @@ fn open<'a>(ink: Ink<'a>, files: &'a mut Vec<String>, log: Log, sink: &'a mut Si
         prompts: 0,
         last_prompt: String::new(),
         compacted: 0,
-        is_duplicate: None,
+        echo: None,
         inline: String::new(),
         ran: Vec::new(),
     }

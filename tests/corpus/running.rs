@@ -10,8 +10,8 @@ impl Session<'_> {
     /// Lines between a tool call and its result.
     pub(crate) fn while_running(&mut self, call: &Call, id: &str) {
         self.log.out.push_str(&std::mem::take(&mut self.inline));
-        if let Some(is_duplicate) = self.is_duplicate.take() {
-            self.repeat(&is_duplicate, id);
+        if let Some(echo) = self.echo.take() {
+            self.repeat(&echo, id);
         }
         if !self.log.era.progress {
             return;
@@ -77,17 +77,17 @@ impl Session<'_> {
     }
 
     /// The messages of a subagent, nested in progress lines of the parent.
-    fn repeat(&mut self, is_duplicate: &Echo, id: &str) {
-        for (at, note) in is_duplicate.notes.iter().enumerate() {
+    fn repeat(&mut self, echo: &Echo, id: &str) {
+        for (at, note) in echo.notes.iter().enumerate() {
             let message = object(|m| {
                 m.str("type", if note.user { "user" } else { "assistant" })
-                    .raw("message", &is_duplicate.text[note.message.clone()]);
+                    .raw("message", &echo.text[note.message.clone()]);
                 m.str("uuid", &note.uuid).str("timestamp", &json::iso(note.time));
             });
-            let prompt = if at == 0 { &is_duplicate.prompt } else { "" };
-            self.progress(id, &format!("agent_{}", is_duplicate.agent), |d| {
+            let prompt = if at == 0 { &echo.prompt } else { "" };
+            self.progress(id, &format!("agent_{}", echo.agent), |d| {
                 d.raw("message", &message).raw("normalizedMessages", "[]").str("type", "agent_progress");
-                d.str("prompt", prompt).str("agentId", &is_duplicate.agent);
+                d.str("prompt", prompt).str("agentId", &echo.agent);
             });
         }
     }

@@ -28,7 +28,7 @@ pub(crate) struct Session<'a> {
     pub last_prompt: String,
     pub compacted: usize,
     /// Messages of a subagent to repeat while its call runs.
-    pub is_duplicate: Option<Echo>,
+    pub echo: Option<Echo>,
     /// Lines of a subagent to put after the call that started it.
     pub inline: String,
     /// Commands that may be run again.

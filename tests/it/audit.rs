@@ -194,7 +194,7 @@ fn f32_unsafe_code_and_pinned_versions() {
         }
     }
     with_unsafe.sort();
-    assert_eq!(with_unsafe, ["signals.rs"]);
+    assert_eq!(with_unsafe, ["oneshot.rs"]);
 }
 
 /// The new content of a file that is not ours is synced before it gets the name of that file.

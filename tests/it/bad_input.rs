@@ -1,5 +1,6 @@
 //! Fault catalogue, section A: bad input. One bad file must never affect other files, nor one bad line the lines after
 //! it. `limits.rs` has A16 to A18 with inputs of gigabytes.
+//!
 //! Every test puts the damage between sound lines and next to a sound file, and ends with a plain run after which the
 //! index must be intact.
 

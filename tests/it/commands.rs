@@ -119,7 +119,7 @@ fn errors_are_json_for_programs_and_a_sentence_for_people() {
     let env = small_home();
     for (args, code, message) in [
         (&["search", "x", "since:soon"][..], 2, "cannot read \"soon\" as a date"),
-        (&["search", "x", "--cursor", "y"], 2, "\"y\" is no cursor"),
+        (&["search", "x", "--cursor", "y"], 2, "\"y\" is not a cursor"),
         (&["search", "x", "-n", "many"], 2, "invalid value 'many' for '--limit <N>': invalid digit found in string"),
         (&["sessions", "--sort", "x"], 2, "invalid value 'x' for '--sort <BY>'"),
     ] {

@@ -1,5 +1,6 @@
 //! Every fixture of `fixtures/`: what must be found in it and with which role, and what must not be found, as its
 //! README says.
+//!
 //! Words are searched as phrases, so that a word with a dash is not found by its halves. A test collects all
 //! differences before it fails, so that one run shows the whole table.
 

@@ -159,7 +159,7 @@ fn resume_prints_the_command_or_says_why_not() {
     std::fs::remove_dir(&folder).expect("removed");
     let ran = env.run(&["resume", "--print", &id]);
     assert_eq!(ran.code, 1);
-    assert!(ran.stderr.contains("is not there any more"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no longer exists"), "{}", ran.stderr);
 }
 
 #[cfg(unix)]

@@ -190,7 +190,7 @@ fn filters_restrict_the_figures() {
     let ran = env.run(&["stats", "--no-refresh", "--json", "--tool", "Read"]);
     let found: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!((&found["tool_calls"], tokens(&found)), (&1.into(), [0; 4]));
-    assert_eq!(ran.stderr, "unspool: tokens are told of whole messages, so with this filter they are left out\n");
+    assert_eq!(ran.stderr, "unspool: this filter selects parts of messages, so tokens are not counted\n");
     let ran = env.run(&["stats", "--no-refresh", "--project", "zebra"]);
     assert_eq!(ran.code, 1);
     assert!(ran.stderr.contains("there is no project like \"zebra\""), "{}", ran.stderr);
@@ -256,11 +256,7 @@ fn an_empty_result_is_reported() {
     env.index();
     let ran = env.run(&["stats", "--no-refresh"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
-    assert!(
-        ran.stderr.ends_with("unspool: nothing to count: the index holds no messages that match\n"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.ends_with("unspool: nothing to count: no message matches\n"), "{}", ran.stderr);
     assert_eq!(env.run(&["stats", "--by", "colour"]).code, 2);
 }
 

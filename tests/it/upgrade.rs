@@ -1,5 +1,6 @@
 //! Fault catalogue, section E: upgrades, and an index in a state that no run leaves it in. E2 is in `loops.rs`, E11 in
 //! `config.rs`.
+//!
 //! Of E9, a checkpoint that cannot be decoded is not tested here, since no public call writes one; that test would
 //! belong next to `Reader::checkpoint`, in `src/index/read/mod.rs`. E5 and E9 change the index through the library,
 //! which has no other way to write it than the program has.

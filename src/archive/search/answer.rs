@@ -60,6 +60,7 @@ pub struct Hit {
     #[serde(rename = "agent_id")]
     pub agent: Option<Untrusted>,
     /// What the subagent was sent to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_title: Option<Untrusted>,
     /// The transcript.
     #[serde(serialize_with = "lossy_path")]

@@ -160,8 +160,8 @@ impl Reader {
                 self.push_clauses(whole, plan.corrections, &mut scoring)?;
             }
             if chunk.terms.len() > 1 {
-                // Each pair of characters may be common although few texts contain them as a phrase. So the phrase
-                // selects: with 0 documents it always fits the budget.
+                // Each pair of characters may be common although few texts contain the phrase. So the phrase may select,
+                // at no cost to the budget.
                 let documents = is_unspaced(chunk).then_some(0);
                 scoring.push(ScoringClause {
                     query: phrase(body, &chunk.terms),
@@ -344,8 +344,8 @@ fn rarest(clauses: &[ScoringClause]) -> Option<Box<dyn TantivyQuery>> {
         .then(|| -> Box<dyn TantivyQuery> { Box::new(TermQuery::new(term.clone(), IndexRecordOption::Basic)) })
 }
 
-/// Splits clauses into those that select, and those that only rank. Own words of the query come first, and the rarest of
-/// each. At least one own word selects: `error message` must not only find `errorMessage`.
+/// Splits clauses into those that select and those that only rank. The query's own words select first, then the rest,
+/// each from the rarest on. One own word selects even over the budget: `error message` must not only find `errorMessage`.
 fn divide(mut clauses: Vec<ScoringClause>, budget: u64) -> (Vec<ScoringClause>, Vec<ScoringClause>) {
     clauses.sort_by_key(|clause| (!clause.own, clause.documents.unwrap_or(u64::MAX)));
     let (mut selected, mut own): (u64, u64) = (0, 0);

@@ -1,6 +1,7 @@
-//! Gathers what a query matches into hits: parts and copies of a message are one, echoes of a prompt are none.
+//! Collects the documents that match a query and deduplicates them into hits. Parts and copies of a message become one
+//! hit. Duplicates of a prompt become none.
 //!
-//! This happens while matching, before anything is cut off, so counts are exact and a page of ten holds ten.
+//! This happens before anything is truncated, so counts are exact and a page of ten hits contains ten.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -18,22 +19,23 @@ use crate::index::rank::weights::SAME_PROMPT;
 use crate::index::read::Reader;
 use crate::index::schema::{from_class, has_text_hash};
 
-/// One hit.
+/// A hit, before its document is read.
 #[derive(Clone, Copy, Debug)]
 pub struct RawHit {
     pub(in crate::index) address: DocAddress,
-    /// How well it matches; only comparable within one answer.
+    /// The score. Comparable only within one search.
     pub score: f32,
-    /// What it shares with other copies of the same message.
+    /// Hash that all parts and copies of a message share.
     pub group: u64,
-    /// The number of its session.
+    /// Hash of its session.
     pub session: u64,
-    /// When; [`i64::MAX`] if that is not known, or was not looked up yet.
+    /// Milliseconds since 1970. [`i64::MAX`] if the time is unknown or was not looked up yet.
     pub time: i64,
+    /// Role, kind and flags, packed; see `from_class`.
     pub(in crate::index) class: u64,
-    /// Whether it holds all words of the query in their order.
+    /// Set if it contains all words of the query in order.
     pub(in crate::index) in_order: bool,
-    /// Whether it holds a word that hardly any other does.
+    /// Set if it contains a very rare word of the query.
     pub(in crate::index) rare: bool,
     /// Set on a title whose session is unknown.
     pub(in crate::index) is_nameless: bool,
@@ -42,20 +44,20 @@ pub struct RawHit {
 /// Collects all matches and scores them.
 pub(in crate::index) struct HitCollector {
     pub(in crate::index) wanted: Wanted,
-    /// What adds to the score of a match.
+    /// Each adds to the score of the documents that match it.
     pub(in crate::index) ranking: Vec<Box<dyn Weight>>,
-    /// What holds all words of the query in their order, and adds to the score.
+    /// Matches documents with all words of the query in order, and adds to their score.
     pub(in crate::index) in_order: Option<Box<dyn Weight>>,
-    /// What holds a word that hardly any other does.
+    /// Matches documents with a very rare word of the query.
     pub(in crate::index) rare: Option<Box<dyn Weight>>,
 }
 
-/// Which matches are collected, and what they count.
+/// Restricts and weighs the collected documents.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::index) struct Wanted {
-    /// A session to be left out.
+    /// A session to leave out.
     pub(in crate::index) without: Option<u64>,
-    /// How much a document of each kind counts.
+    /// The weight of a document, by its class.
     pub(in crate::index) prior: fn(u64) -> Score,
 }
 
@@ -77,16 +79,16 @@ impl Collector for HitCollector {
 
     fn for_segment(&self, segment: SegmentOrdinal, reader: &SegmentReader) -> tantivy::Result<SegmentHitCollector> {
         let columns = reader.fast_fields();
-        let numbers = |name: &str| -> tantivy::Result<Arc<dyn ColumnValues<u64>>> { Ok(values(columns.u64(name)?)) };
+        let column = |name: &str| -> tantivy::Result<Arc<dyn ColumnValues<u64>>> { Ok(values(columns.u64(name)?)) };
         Ok(SegmentHitCollector {
             wanted: self.wanted,
-            ranking: self.ranking.iter().map(|one| Probe::new(&**one, reader)).collect::<tantivy::Result<_>>()?,
-            in_order: self.in_order.as_ref().map(|one| Probe::new(&**one, reader)).transpose()?,
-            rare: self.rare.as_ref().map(|one| Probe::new(&**one, reader)).transpose()?,
+            ranking: self.ranking.iter().map(|weight| Probe::new(&**weight, reader)).collect::<tantivy::Result<_>>()?,
+            in_order: self.in_order.as_ref().map(|weight| Probe::new(&**weight, reader)).transpose()?,
+            rare: self.rare.as_ref().map(|weight| Probe::new(&**weight, reader)).transpose()?,
             segment,
-            group: numbers("group")?,
-            session: numbers("session_key")?,
-            class: numbers("class")?,
+            group: column("group")?,
+            session: column("session_key")?,
+            class: column("class")?,
             matches: Vec::new(),
         })
     }
@@ -98,10 +100,10 @@ impl Collector for HitCollector {
     fn merge_fruits(&self, fruits: Vec<Vec<RawHit>>) -> tantivy::Result<Vec<RawHit>> {
         Ok(fruits
             .into_iter()
-            .reduce(|one, other| {
-                let (mut all, more) = if one.len() < other.len() { (other, one) } else { (one, other) };
-                all.extend(more);
-                all
+            .reduce(|a, b| {
+                let (mut longer, shorter) = if a.len() < b.len() { (b, a) } else { (a, b) };
+                longer.extend(shorter);
+                longer
             })
             .unwrap_or_default())
     }
@@ -118,7 +120,7 @@ impl SegmentCollector for SegmentHitCollector {
         }
         let in_order = self.in_order.as_mut().and_then(|words| words.score(doc));
         let rare = self.rare.as_mut().is_some_and(|word| word.matches(doc));
-        let score = (score + self.added(doc) + in_order.unwrap_or(0.0)) * (self.wanted.prior)(class);
+        let score = (score + self.ranking_score(doc) + in_order.unwrap_or(0.0)) * (self.wanted.prior)(class);
         self.matches.push(RawHit {
             address: DocAddress::new(self.segment, doc),
             score,
@@ -138,13 +140,13 @@ impl SegmentCollector for SegmentHitCollector {
 }
 
 impl SegmentHitCollector {
-    /// What else is in the document, by its score.
-    fn added(&mut self, doc: DocId) -> Score {
-        self.ranking.iter_mut().filter_map(|one| one.score(doc)).sum()
+    /// Returns the sum of the scores of all ranking queries that match the document.
+    fn ranking_score(&mut self, doc: DocId) -> Score {
+        self.ranking.iter_mut().filter_map(|probe| probe.score(doc)).sum()
     }
 }
 
-/// The values of a column; one that every document has is read without looking up where its value is.
+/// Returns the values of a column. If every document has a value, reading skips the lookup of its position.
 fn values(column: Column<u64>) -> Arc<dyn ColumnValues<u64>> {
     match column.index {
         ColumnIndex::Full => column.values,
@@ -152,7 +154,7 @@ fn values(column: Column<u64>) -> Arc<dyn ColumnValues<u64>> {
     }
 }
 
-/// What is looked up only of some matches: most of them never come near the first page.
+/// Columns that are looked up only for some matches, because most matches never come near the first page.
 pub(in crate::index) struct Details<'r> {
     reader: &'r Reader,
     text_hash: Vec<Arc<dyn ColumnValues<u64>>>,
@@ -163,177 +165,179 @@ impl<'r> Details<'r> {
     pub(in crate::index) fn of(reader: &'r Reader) -> tantivy::Result<Self> {
         let mut details = Self { reader, text_hash: Vec::new(), time: Vec::new() };
         for reader in reader.searcher.segment_readers() {
-            details.text_hash.push(reader.fast_fields().u64("twin")?.first_or_default_col(0));
+            details.text_hash.push(reader.fast_fields().u64("text_hash")?.first_or_default_col(0));
             details.time.push(reader.fast_fields().i64("time")?.first_or_default_col(i64::MAX));
         }
         Ok(details)
     }
 
-    /// `i64::MAX` when unknown, so that a known time is always the earlier one.
+    /// Returns the time of a document. An unknown time is `i64::MAX`, so that a known time is always earlier.
     pub(in crate::index) fn time(&self, address: DocAddress) -> i64 {
         self.time.get(address.segment_ord as usize).map_or(i64::MAX, |column| column.get_val(address.doc_id))
     }
 
-    /// The file it was read from.
-    fn source(&self, found: &RawHit) -> Option<FileKey> {
-        self.reader.source_key(found.address).ok()
+    /// Returns the file that a hit was read from.
+    fn source(&self, hit: &RawHit) -> Option<FileKey> {
+        self.reader.source_key(hit.address).ok()
     }
 
-    /// Orders matches of one time: the conversation itself before a subagent's, then by file and line.
-    fn by_place(&self, a: &RawHit, b: &RawHit) -> Ordering {
-        let is_agent = |found: &RawHit| from_class(found.class).0 == Role::Subagent;
+    /// Compares hits with the same time. The conversation itself comes before a subagent's, then path and line decide.
+    fn compare_locations(&self, a: &RawHit, b: &RawHit) -> Ordering {
+        let is_agent = |hit: &RawHit| from_class(hit.class).0 == Role::Subagent;
         let path =
             |key: Option<FileKey>| key.and_then(|key| self.reader.summary(key).ok()?).map(|summary| summary.path());
         let (source_a, source_b) = (self.source(a), self.source(b));
-        let by_path = || if source_a == source_b { Ordering::Equal } else { path(source_a).cmp(&path(source_b)) };
-        let line = |found: &RawHit| (self.reader.line_of(found.address), found.address);
-        is_agent(a).cmp(&is_agent(b)).then_with(by_path).then_with(|| line(a).cmp(&line(b)))
+        let compare_paths = || if source_a == source_b { Ordering::Equal } else { path(source_a).cmp(&path(source_b)) };
+        let line = |hit: &RawHit| (self.reader.line_of(hit.address), hit.address);
+        is_agent(a).cmp(&is_agent(b)).then_with(compare_paths).then_with(|| line(a).cmp(&line(b)))
     }
 
-    fn text_hash(&self, found: &RawHit) -> u64 {
-        let column = self.text_hash.get(found.address.segment_ord as usize).filter(|_| has_text_hash(found.class));
-        column.map_or(0, |column| column.get_val(found.address.doc_id))
+    /// Returns the text hash of a hit, or 0 if it has none.
+    fn text_hash(&self, hit: &RawHit) -> u64 {
+        let column = self.text_hash.get(hit.address.segment_ord as usize).filter(|_| has_text_hash(hit.class));
+        column.map_or(0, |column| column.get_val(hit.address.doc_id))
     }
 }
 
-/// Folds matches into hits: one for each group, none for an echo of another.
-/// What only the prompt history has is a hit where it is not [`ShownElsewhere`]; with `all_history` in any case, as long as nobody knows
-/// which of the others are hits.
-/// Copies come back apart, by group.
+/// Reduces matches to hits: one for each group, none for a duplicate of another hit. Also returns the copies of each
+/// group, if it has any.
+///
+/// A prompt that only the history contains is a hit, unless it is [`ShownElsewhere`]. With `all_history` that does not
+/// matter, because the texts decide later which of the other matches are hits.
 pub(in crate::index) fn dedup(
     mut matches: Vec<RawHit>,
     details: &Details<'_>,
     all_history: bool,
 ) -> (Vec<RawHit>, HashMap64<Vec<RawHit>>) {
-    let mut equals: HashMap64<Vec<RawHit>> = HashMap64::default();
-    // How well the copy that is shown matches by itself; the hit has the best of all.
-    let mut own: HashMap64<Score> = HashMap64::default();
-    let mut seen = Seen::with_room_for(matches.len());
-    let mut spoken = HashSet64::default();
-    let mut echoes: Vec<(i64, RawHit)> = Vec::new();
+    let mut copies_by_group: HashMap64<Vec<RawHit>> = HashMap64::default();
+    // The score of the copy that is shown. The hit has the best score of all copies.
+    let mut own_scores: HashMap64<Score> = HashMap64::default();
+    let mut seen = GroupTable::with_room_for(matches.len());
+    let mut shown = HashSet64::default();
+    let mut duplicates: Vec<(i64, RawHit)> = Vec::new();
     let mut count = 0;
     for at in 0..matches.len() {
-        let found = matches[at];
-        let text_hash = details.text_hash(&found);
-        if text_hash != 0 && !is_echo(&found) {
-            spoken.insert(text_hash);
+        let current = matches[at];
+        let text_hash = details.text_hash(&current);
+        if text_hash != 0 && !is_duplicate(&current) {
+            shown.insert(text_hash);
         }
-        match seen.place(found.group, |place| matches[place].group, count) {
+        match seen.find_or_insert(current.group, |index| matches[index].group, count) {
             None => {
-                // Hits move up to the front; what is behind them has been looked at.
-                matches[count] = found;
+                // Hits move to the front. The loop no longer needs the matches they overwrite.
+                matches[count] = current;
                 count += 1;
             }
-            Some(place) => {
-                let hit = matches[place];
-                let known = RawHit { score: own.get(&found.group).copied().unwrap_or(hit.score), ..hit };
-                let is_other = || found.session != known.session || details.source(&found) != details.source(&known);
-                match equals.get_mut(&found.group) {
-                    Some(copies) => copies.push(found),
-                    None if is_other() => drop(equals.insert(found.group, vec![known, found])),
+            Some(index) => {
+                let hit = matches[index];
+                let known = RawHit { score: own_scores.get(&current.group).copied().unwrap_or(hit.score), ..hit };
+                let is_copy = || current.session != known.session || details.source(&current) != details.source(&known);
+                match copies_by_group.get_mut(&current.group) {
+                    Some(copies) => copies.push(current),
+                    None if is_copy() => drop(copies_by_group.insert(current.group, vec![known, current])),
                     None => {}
                 }
-                let first = if comes_first(&found, &known, details) { found } else { known };
-                own.insert(found.group, first.score);
-                matches[place] = RawHit {
-                    score: found.score.max(hit.score),
-                    in_order: found.in_order || hit.in_order,
-                    rare: found.rare || hit.rare,
+                let first = if comes_first(&current, &known, details) { current } else { known };
+                own_scores.insert(current.group, first.score);
+                matches[index] = RawHit {
+                    score: current.score.max(hit.score),
+                    in_order: current.in_order || hit.in_order,
+                    rare: current.rare || hit.rare,
                     ..first
                 };
             }
         }
     }
     matches.truncate(count);
-    matches.retain(|found| {
-        if is_echo(found) {
-            echoes.push((details.time(found.address), *found));
+    matches.retain(|hit| {
+        if is_duplicate(hit) {
+            duplicates.push((details.time(hit.address), *hit));
         }
-        !is_echo(found)
+        !is_duplicate(hit)
     });
-    // The first of several echoes speaks for the others.
-    echoes.sort_unstable_by(|(time_a, a), (time_b, b)| time_a.cmp(time_b).then_with(|| details.by_place(a, b)));
-    let told = ShownElsewhere::by(if echoes.iter().any(|(_, is_duplicate)| is_history(is_duplicate)) {
-        &matches
-    } else {
-        &[]
-    });
-    for (_, is_duplicate) in echoes {
-        let is_hit = match (is_history(&is_duplicate), all_history) {
-            (true, true) => !spoken.contains(&details.text_hash(&is_duplicate)),
-            (true, false) => !told.tells(&is_duplicate) && spoken.insert(details.text_hash(&is_duplicate)),
-            (false, _) => spoken.insert(details.text_hash(&is_duplicate)),
+    // Of several duplicates without an original, only the first is shown.
+    duplicates
+        .sort_unstable_by(|(time_a, a), (time_b, b)| time_a.cmp(time_b).then_with(|| details.compare_locations(a, b)));
+    let has_history = duplicates.iter().any(|(_, duplicate)| is_history(duplicate));
+    let elsewhere = ShownElsewhere::by(if has_history { &matches } else { &[] });
+    for (_, duplicate) in duplicates {
+        let is_hit = match (is_history(&duplicate), all_history) {
+            (true, true) => !shown.contains(&details.text_hash(&duplicate)),
+            (true, false) => !elsewhere.tells(&duplicate) && shown.insert(details.text_hash(&duplicate)),
+            (false, _) => shown.insert(details.text_hash(&duplicate)),
         };
         if is_hit {
-            matches.push(is_duplicate);
+            matches.push(duplicate);
         }
     }
-    (matches, equals)
+    (matches, copies_by_group)
 }
 
-/// Which prompts of the history their sessions tell better, with what was pasted: something else of the session comes near
-/// them.
+/// Prompts of the history that their sessions show better, because they include pasted text. Contains the best score of
+/// each session's other hits. If that comes near the prompt's score, the other hit is likely the prompt itself.
 pub(in crate::index) struct ShownElsewhere(HashMap64<Score>);
 
 impl ShownElsewhere {
     pub(in crate::index) fn by(hits: &[RawHit]) -> Self {
         let mut best: HashMap64<Score> = HashMap64::default();
-        for found in hits.iter().filter(|found| !is_history(found)) {
-            let best = best.entry(found.session).or_default();
-            *best = best.max(found.score);
+        for hit in hits.iter().filter(|hit| !is_history(hit)) {
+            let best = best.entry(hit.session).or_default();
+            *best = best.max(hit.score);
         }
         Self(best)
     }
 
-    pub(in crate::index) fn tells(&self, found: &RawHit) -> bool {
-        is_history(found) && self.0.get(&found.session).is_some_and(|best| *best >= found.score * SAME_PROMPT)
+    /// Reports whether a hit is a prompt of the history that another hit of its session shows.
+    pub(in crate::index) fn tells(&self, hit: &RawHit) -> bool {
+        is_history(hit) && self.0.get(&hit.session).is_some_and(|best| *best >= hit.score * SAME_PROMPT)
     }
 }
 
-fn is_history(found: &RawHit) -> bool {
-    from_class(found.class).1 == Kind::History
+fn is_history(hit: &RawHit) -> bool {
+    from_class(hit.class).1 == Kind::History
 }
 
-/// Where groups were seen first: a table of places, a tenth of the size of a map that holds the matches themselves.
-struct Seen {
-    places: Vec<u32>,
+/// Hash table from a group to the index of its hit. A tenth of the size of a map that contains the matches themselves.
+struct GroupTable {
+    slots: Vec<u32>,
     mask: usize,
 }
 
-impl Seen {
+impl GroupTable {
     fn with_room_for(count: usize) -> Self {
         let size = (count * 2).next_power_of_two().max(16);
-        Self { places: vec![u32::MAX; size], mask: size - 1 }
+        Self { slots: vec![u32::MAX; size], mask: size - 1 }
     }
 
-    /// The place where a group was seen before, or none, and then it is `next`.
-    fn place(&mut self, group: u64, group_at: impl Fn(usize) -> u64, next: usize) -> Option<usize> {
-        // A group is a fingerprint, so its low bits are as good as any hash.
+    /// Returns the index of a known group. A new group gets the index `next`, and the result is `None`.
+    fn find_or_insert(&mut self, group: u64, group_at: impl Fn(usize) -> u64, next: usize) -> Option<usize> {
+        // A group is a hash already, so its low bits select the slot.
         let mut slot = group as usize & self.mask;
         loop {
-            match self.places[slot] {
+            match self.slots[slot] {
                 u32::MAX => {
-                    self.places[slot] = next as u32;
+                    self.slots[slot] = next as u32;
                     return None;
                 }
-                place if group_at(place as usize) == group => return Some(place as usize),
+                index if group_at(index as usize) == group => return Some(index as usize),
                 _ => slot = (slot + 1) & self.mask,
             }
         }
     }
 }
 
-fn is_echo(found: &RawHit) -> bool {
-    from_class(found.class).2
+fn is_duplicate(hit: &RawHit) -> bool {
+    from_class(hit.class).2
 }
 
-/// Of two copies of a message the earlier one is shown; of two parts, the one that matches better.
+/// Reports whether `a` is shown rather than `b`: of two copies of a message the earlier one, of two parts the one that
+/// matches better.
 fn comes_first(a: &RawHit, b: &RawHit, details: &Details<'_>) -> bool {
-    // An echo is none of a copy of itself: it would be dropped with it.
-    if is_echo(a) != is_echo(b) {
-        return is_echo(b);
+    // Duplicates are removed later. If one were shown for its copy, both would be lost.
+    if is_duplicate(a) != is_duplicate(b) {
+        return is_duplicate(b);
     }
-    let is_meta = |found: &RawHit| from_class(found.class).0 == Role::Meta;
+    let is_meta = |hit: &RawHit| from_class(hit.class).0 == Role::Meta;
     if is_meta(a) != is_meta(b) {
         return is_meta(b);
     }
@@ -342,11 +346,11 @@ fn comes_first(a: &RawHit, b: &RawHit, details: &Details<'_>) -> bool {
         return time_a < time_b;
     }
     if a.session != b.session {
-        // Told by their paths, for those that are shown; see `Reader::pick_copy`.
+        // Arbitrary but fixed. `Reader::pick_copy` compares the paths of the hits that are shown.
         return a.session < b.session;
     }
-    // The conversation itself, rather than the copy a subagent was given of it.
-    let is_agent = |found: &RawHit| from_class(found.class).0 == Role::Subagent;
+    // Prefer the conversation itself to the copy that a subagent was given.
+    let is_agent = |hit: &RawHit| from_class(hit.class).0 == Role::Subagent;
     if is_agent(a) != is_agent(b) {
         return is_agent(b);
     }
@@ -354,7 +358,8 @@ fn comes_first(a: &RawHit, b: &RawHit, details: &Details<'_>) -> bool {
     if source_a != source_b {
         return source_a < source_b;
     }
-    // A line that was written again, or parts that match as well: the order in the index may change with every merge.
-    let place = |found: &RawHit| (details.reader.line_of(found.address), found.address);
-    if a.score == b.score { place(a) < place(b) } else { a.score > b.score }
+    // A line that was written twice, or parts with the same score. Compare lines first, because the order in the index may
+    // change with every merge.
+    let line = |hit: &RawHit| (details.reader.line_of(hit.address), hit.address);
+    if a.score == b.score { line(a) < line(b) } else { a.score > b.score }
 }

@@ -1,4 +1,6 @@
-//! What the index cannot tell, as it knows words only: whether a text holds a query letter by letter.
+//! Raises hits whose texts contain the query letter by letter, punctuation included.
+//!
+//! The index only knows words, so this has to read texts.
 
 use memchr::memchr2_iter;
 use rayon::prelude::*;
@@ -12,7 +14,7 @@ use crate::index::read::Reader;
 use crate::query::{Query, Shape};
 
 impl Reader {
-    /// Raises those hits, the best of which come first, that hold the query as it was typed.
+    /// Raises hits that contain the query as typed. Expects the best hits first, because only the first few are read.
     pub(in crate::index) fn boost_verbatim(
         &self,
         query: &Query,
@@ -20,46 +22,48 @@ impl Reader {
         factors: &mut HashMap64<Factors>,
     ) {
         let Some(typed) = as_typed(query) else { return };
-        let with_words = |hit: &&mut RawHit| factors.get(&hit.group).is_some_and(|found| found.verbatim > 1.0);
-        let mut read: Vec<&mut RawHit> = hits.iter_mut().filter(with_words).take(READ_CAP).collect();
-        // In the order in which they are kept, as several may stand in what is unpacked for one.
-        read.sort_unstable_by_key(|hit| hit.address);
-        let holds = |hit: &&mut RawHit| self.fetch(hit).is_ok_and(|(_, document)| typed.is_in(&document.text));
-        let held: Vec<bool> = read.par_iter().map(holds).collect();
-        let best = factors.values().map(|found| found.lifted).fold(0.0, f32::max);
-        for (hit, _) in read.into_iter().zip(held).filter(|(_, held)| *held) {
-            let Some(found) = factors.get_mut(&hit.group) else { continue };
-            let before = (found.lifted * found.verbatim).max(f32::MIN_POSITIVE);
-            found.verbatim *= AS_TYPED;
-            // More than an identifier hardly ever stands there by chance: what has the words more often, but not so, comes
-            // behind. A path stands in many a listing.
+        let has_all_words = |hit: &&mut RawHit| factors.get(&hit.group).is_some_and(|factors| factors.verbatim > 1.0);
+        let mut to_read: Vec<&mut RawHit> = hits.iter_mut().filter(has_all_words).take(READ_CAP).collect();
+        // Read in storage order, because several texts may share one compressed block.
+        to_read.sort_unstable_by_key(|hit| hit.address);
+        let contains_typed = |hit: &&mut RawHit| self.fetch(hit).is_ok_and(|(_, document)| typed.is_in(&document.text));
+        let confirmed: Vec<bool> = to_read.par_iter().map(contains_typed).collect();
+        let best = factors.values().map(|factors| factors.lifted).fold(0.0, f32::max);
+        for (hit, _) in to_read.into_iter().zip(confirmed).filter(|(_, is_confirmed)| *is_confirmed) {
+            let Some(factors) = factors.get_mut(&hit.group) else { continue };
+            let before = (factors.lifted * factors.verbatim).max(f32::MIN_POSITIVE);
+            factors.verbatim *= AS_TYPED;
+            // More than one identifier hardly ever matches letter by letter by chance. So this hit comes before texts that
+            // only contain the words more often. Paths are excluded, because many listings contain them.
             if query.shape != Shape::Path && query.chunks.len() > 1 {
-                found.lift_to((found.lifted + 2.0 * best) / 3.0);
+                factors.lift_to((factors.lifted + 2.0 * best) / 3.0);
             }
-            hit.score *= found.lifted * found.verbatim / before;
+            hit.score *= factors.lifted * factors.verbatim / before;
         }
     }
 }
 
-/// What was typed, letter by letter. A regular expression would take longer to make than to be looked for.
+/// The query as typed, to be compared letter by letter. Not a regular expression, because compiling one would take
+/// longer than searching for it.
 #[derive(Debug)]
 struct Typed {
-    /// In lower case, each with what stands before it.
+    /// Lower-case letters, each with the gap before it.
     letters: Vec<(Gap, char)>,
 }
 
-/// What stands between two letters: white space between words, around all else there may be some.
+/// White space between two letters. Required between words, optional around punctuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gap {
     None,
-    Any,
-    Blank,
+    Optional,
+    Required,
 }
 
-/// What to look for; none where words tell all there is.
+/// Returns the text to compare. `None` if the query has operators, or if it has no punctuation and the index already
+/// answers it.
 fn as_typed(query: &Query) -> Option<Typed> {
-    let is_mark = |c: char| !c.is_alphanumeric() && !c.is_whitespace() && c != '"';
-    let only_words = !query.text.contains(is_mark) || query.sequence().len() < 2;
+    let is_punctuation = |c: char| !c.is_alphanumeric() && !c.is_whitespace() && c != '"';
+    let only_words = !query.text.contains(is_punctuation) || query.sequence().len() < 2;
     if only_words || !query.needs.is_empty() || !query.conditions.is_empty() || !query.without.is_empty() {
         return None;
     }
@@ -71,36 +75,36 @@ impl Typed {
     fn new(text: &str) -> Self {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let mut letters = Vec::new();
-        let mut before: Option<char> = None;
-        let mut blank = false;
+        let mut previous: Option<char> = None;
+        let mut after_blank = false;
         for c in text.chars() {
             if c.is_whitespace() {
-                blank = true;
+                after_blank = true;
                 continue;
             }
-            let gap = match before {
-                Some(before) if !(is_word(before) && is_word(c)) => Gap::Any,
-                Some(_) if blank => Gap::Blank,
+            let gap = match previous {
+                Some(previous) if !(is_word(previous) && is_word(c)) => Gap::Optional,
+                Some(_) if after_blank => Gap::Required,
                 _ => Gap::None,
             };
             letters.push((gap, lower(c)));
-            (before, blank) = (Some(c), false);
+            (previous, after_blank) = (Some(c), false);
         }
         Self { letters }
     }
 
-    /// Whether a text holds it, in any case and with any white space.
+    /// Reports whether a text contains it, ignoring case and the amount of white space.
     fn is_in(&self, text: &str) -> bool {
         match self.letters.first() {
             Some((_, first)) if first.is_ascii() => {
-                let (small, capital) = (*first as u8, first.to_ascii_uppercase() as u8);
-                memchr2_iter(small, capital, text.as_bytes()).any(|at| self.begins(&text[at..]))
+                let (lower, upper) = (*first as u8, first.to_ascii_uppercase() as u8);
+                memchr2_iter(lower, upper, text.as_bytes()).any(|at| self.is_prefix_of(&text[at..]))
             }
-            _ => text.char_indices().any(|(at, _)| self.begins(&text[at..])),
+            _ => text.char_indices().any(|(at, _)| self.is_prefix_of(&text[at..])),
         }
     }
 
-    fn begins(&self, text: &str) -> bool {
+    fn is_prefix_of(&self, text: &str) -> bool {
         let mut rest = text.chars();
         self.letters.iter().all(|(gap, letter)| {
             let mut blanks = 0;
@@ -109,14 +113,15 @@ impl Typed {
                 blanks += 1;
                 next = rest.next();
             }
-            (*gap != Gap::Blank || blanks > 0) && next.is_some_and(|c| lower(c) == *letter)
+            (*gap != Gap::Required || blanks > 0) && next.is_some_and(|c| lower(c) == *letter)
         })
     }
 }
 
-/// In lower case. What only begins with a letter of ASCII then, `İ` say, stays itself.
+/// Returns the lower-case form of a character. One such as `İ`, whose lower case only starts with an ASCII letter, is
+/// returned unchanged.
 fn lower(c: char) -> char {
-    c.to_lowercase().next().filter(|small| small.is_ascii() == c.is_ascii()).unwrap_or(c)
+    c.to_lowercase().next().filter(|lower| lower.is_ascii() == c.is_ascii()).unwrap_or(c)
 }
 
 #[cfg(test)]
@@ -124,8 +129,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_are_compared_where_words_do_not_tell_all() {
-        for (query, text, holds) in [
+    fn compares_letters_if_the_query_is_more_than_words() {
+        for (query, text, expected) in [
             ("let x = y;", "if so {\n    let x  =\n y; }", Some(true)),
             ("let x = y;", "let x == y;", Some(false)),
             ("of( a,b )[ 0]", "size of(a, b)[0]", Some(true)),
@@ -147,7 +152,7 @@ mod tests {
             ("(mode)", "", None),
         ] {
             let parsed = Query::parse(query, &crate::query::Surroundings::default()).expect("a query");
-            assert_eq!(as_typed(&parsed).map(|typed| typed.is_in(text)), holds, "{query}");
+            assert_eq!(as_typed(&parsed).map(|typed| typed.is_in(text)), expected, "{query}");
         }
     }
 }

@@ -116,7 +116,7 @@ pub struct Ranked {
 }
 
 impl Ranked {
-    /// All hits. The first [`Self::in_order`] of them are sorted.
+    /// All hits. Only the first [`Self::in_order()`] of them are sorted.
     pub fn hits(&self) -> &[RawHit] {
         &self.hits
     }

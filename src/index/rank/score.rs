@@ -1,5 +1,6 @@
-//! Looks at the best candidates again: how much of the query does each hold, does it hold it word for word, what is it,
-//! how new is it. All of that is answered from postings and columns; no text is read.
+//! Rescores the best candidates by coverage of the query, verbatim matches, kind of document, and age.
+//!
+//! Postings and columns provide all of that. No text is read.
 
 use std::collections::HashSet;
 
@@ -26,7 +27,8 @@ use crate::query::{Chunk, Query, Shape};
 use crate::tokenize::WHOLE_MARK;
 
 impl Reader {
-    /// Raises hits that hold more of the query, those that hold it word for word, and a little those that are new.
+    /// Raises hits that contain more of the query or contain it word for word, and slightly those that are new. Returns
+    /// the factors of each score by group. Sorts the hits by address.
     pub(in crate::index) fn rescore(
         &self,
         search: &Search<'_>,
@@ -34,216 +36,225 @@ impl Reader {
     ) -> tantivy::Result<HashMap64<Factors>> {
         hits.sort_unstable_by_key(|hit| hit.address);
         let addresses: Vec<DocAddress> = hits.iter().map(|hit| hit.address).collect();
-        let parts = in_parts(&addresses, |part| {
-            Ok((self.coverage(search, part)?, self.as_one(search, part)?, self.is_file(search.query, part)?))
+        let segments = per_segment(&addresses, |part| {
+            let coverage = self.coverage(search, part)?;
+            Ok((coverage, self.contains_as_identifier(search, part)?, self.is_about_file(search.query, part)?))
         })?;
-        let (mut coverage, mut as_one, mut is_file) = (Vec::new(), Vec::new(), Vec::new());
-        for part in parts {
-            coverage.extend(part.0);
-            as_one.extend(part.1);
-            is_file.extend(part.2);
+        let (mut coverage, mut as_identifier, mut is_about_file) = (Vec::new(), Vec::new(), Vec::new());
+        for segment in segments {
+            coverage.extend(segment.0);
+            as_identifier.extend(segment.1);
+            is_about_file.extend(segment.2);
         }
-        if !hits.iter().zip(&as_one).any(|(hit, as_one)| hit.in_order || *as_one) {
-            let closeness = in_parts(&addresses, |part| self.closeness(search, part))?.concat();
-            coverage.iter_mut().zip(closeness).for_each(|(covered, close)| *covered *= close);
+        if !hits.iter().zip(&as_identifier).any(|(hit, as_identifier)| hit.in_order || *as_identifier) {
+            let closeness = per_segment(&addresses, |part| self.closeness(search, part))?.concat();
+            coverage.iter_mut().zip(closeness).for_each(|(coverage, closeness)| *coverage *= closeness);
         }
         let length = search.query.sequence().len();
-        let side_by_side = IN_ORDER[length.min(IN_ORDER.len() - 1)];
-        let one_piece = search.query.chunks.len() == 1;
-        // A path stands in many a listing.
-        let is_telling = length >= BY_NO_CHANCE && search.query.shape != Shape::Path;
+        let in_order = IN_ORDER[length.min(IN_ORDER.len() - 1)];
+        let is_one_chunk = search.query.chunks.len() == 1;
+        // Many listings contain a path, so its order says little.
+        let is_distinctive = length >= BY_NO_CHANCE && search.query.shape != Shape::Path;
         let prior = prior_for(search.query);
         let mut factors = HashMap64::default();
         let best = hits.iter().map(|hit| hit.score / prior(hit.class)).fold(0.0, f32::max);
         for (index, hit) in hits.iter_mut().enumerate() {
             let kind = prior(hit.class);
             let words = hit.score / kind;
-            let lifted = match (is_file[index], hit.in_order && is_telling) {
+            let lifted = match (is_about_file[index], hit.in_order && is_distinctive) {
                 // A query that names a file wants edits to it, even inside long messages.
                 (true, _) => best + words / 4.0,
                 (_, true) => (words + best) / 2.0,
                 _ => words,
             };
             let title = if hit.is_nameless { UNKNOWN_SESSION } else { 1.0 };
-            let mut found = Factors {
+            let mut hit_factors = Factors {
                 words: words / title,
                 title,
                 kind,
                 coverage: COVERED_LEAST + (1.0 - COVERED_LEAST) * coverage[index] * coverage[index],
-                verbatim: match (as_one[index], hit.in_order) {
-                    (true, true) if one_piece => side_by_side * AS_TYPED_IN_ONE,
-                    (true, true) => side_by_side.max(AS_ONE),
+                verbatim: match (as_identifier[index], hit.in_order) {
+                    (true, true) if is_one_chunk => in_order * AS_TYPED_IN_ONE,
+                    (true, true) => in_order.max(AS_ONE),
                     (true, false) => AS_ONE,
-                    (false, true) => side_by_side,
+                    (false, true) => in_order,
                     (false, false) => 1.0,
                 },
                 age: recency(hit.time, search.now),
                 ..Factors::default()
             };
-            found.lift_to(lifted);
-            hit.score = lifted * kind * found.coverage * found.verbatim * found.age;
-            factors.insert(hit.group, found);
+            hit_factors.lift_to(lifted);
+            hit.score = lifted * kind * hit_factors.coverage * hit_factors.verbatim * hit_factors.age;
+            factors.insert(hit.group, hit_factors);
         }
         Ok(factors)
     }
 
-    /// Says of each document whether it is about the very file that the query names.
-    fn is_file(&self, query: &Query, addresses: &[DocAddress]) -> tantivy::Result<Vec<bool>> {
+    /// Returns for each document whether it is about the file that the query names.
+    fn is_about_file(&self, query: &Query, addresses: &[DocAddress]) -> tantivy::Result<Vec<bool>> {
         match file_named(query).filter(|_| query.shape == Shape::Path) {
-            Some(name) => self.holding(&*term(self.fields.file, &name), addresses),
+            Some(name) => self.match_each(&*term(self.fields.file, &name), addresses),
             None => Ok(vec![false; addresses.len()]),
         }
     }
 
-    /// Whether a query is the name of a known file, although it does not look like a path: `Dockerfile`.
+    /// Reports whether a query names a known file although it does not look like a path: `Dockerfile`.
     pub fn names_file(&self, query: &Query) -> Result<bool> {
-        let is_name = query.text.contains(['.', '_']) || query.text.contains(char::is_uppercase);
-        let Some(name) = file_named(query).filter(|_| is_name) else { return Ok(false) };
+        let may_be_name = query.text.contains(['.', '_']) || query.text.contains(char::is_uppercase);
+        let Some(name) = file_named(query).filter(|_| may_be_name) else { return Ok(false) };
         let term = Term::from_field_text(self.fields.file, &name);
         self.guarded(|| Ok(self.searcher.doc_freq(&term)? > 0))
     }
 
-    /// How much of a long query each document holds as neighbours. What is pasted from elsewhere, an error with other
-    /// numbers say, is told by that from texts that hold the same words somehow.
+    /// Returns a factor for each document by the share of a long query's neighbouring words that are neighbours there
+    /// too. This distinguishes a text similar to the pasted one, such as an error with other numbers, from texts that
+    /// contain the same words in other places.
     fn closeness(&self, search: &Search<'_>, addresses: &[DocAddress]) -> tantivy::Result<Vec<f32>> {
         let sequence = corrected_sequence(search.query, search.corrections);
         let is_number = |text: &String| text.bytes().all(|byte| byte.is_ascii_digit());
         let pairs: Vec<&[String]> = sequence.windows(2).filter(|pair| !pair.iter().any(is_number)).collect();
-        let mut held = vec![0.0; addresses.len()];
+        let mut found = vec![0.0; addresses.len()];
         if pairs.len() < *PAIRS_COMPARED.start() {
             return Ok(vec![1.0; addresses.len()]);
         }
         let step = pairs.len().div_ceil(*PAIRS_COMPARED.end());
         for pair in pairs.iter().step_by(step) {
-            let holding = self.holding(&*phrase(self.fields.body, pair), addresses)?;
-            held.iter_mut().zip(holding).for_each(|(held, holds)| *held += f32::from(u8::from(holds)));
+            let matches = self.match_each(&*phrase(self.fields.body, pair), addresses)?;
+            found.iter_mut().zip(matches).for_each(|(found, matches)| *found += f32::from(u8::from(matches)));
         }
-        let looked = pairs.len().div_ceil(step) as f32;
-        Ok(held.into_iter().map(|held| (SCATTERED + (1.0 - SCATTERED) * held / looked).sqrt()).collect())
+        let compared = pairs.len().div_ceil(step) as f32;
+        Ok(found.into_iter().map(|found| (SCATTERED + (1.0 - SCATTERED) * found / compared).sqrt()).collect())
     }
 
-    /// How much of the query each document holds, by the weight of its words. Words that are nowhere do not count.
+    /// Returns the share of the query that each document contains. Rarer words weigh more, unknown words nothing.
     fn coverage(&self, search: &Search<'_>, addresses: &[DocAddress]) -> tantivy::Result<Vec<f32>> {
-        let mut held = vec![0.0; addresses.len()];
-        let (mut whole, mut seen) = (0.0, HashSet::new());
+        let mut covered = vec![0.0; addresses.len()];
+        let (mut total, mut seen) = (0.0, HashSet::new());
         for chunk in scored_chunks(search.query) {
-            let mut as_one = None;
-            let together = match chunk.terms.len() {
+            let mut identifier = None;
+            let has_phrase = match chunk.terms.len() {
                 1 => vec![true; addresses.len()],
-                _ => self.holding(&*phrase(self.fields.body, &chunk.terms), addresses)?,
+                _ => self.match_each(&*phrase(self.fields.body, &chunk.terms), addresses)?,
             };
             for text in chunk.terms.iter().filter(|text| seen.insert(text.as_str())) {
-                let by_itself = self.held(std::slice::from_ref(text), search.corrections, addresses)?;
-                let as_one = match &mut as_one {
+                let word = self.term_shares(std::slice::from_ref(text), search.corrections, addresses)?;
+                let identifier = match &mut identifier {
                     Some(known) => known,
-                    None => as_one.insert(self.held(&chunk.wholes, search.corrections, addresses)?),
+                    None => identifier.insert(self.term_shares(&chunk.wholes, search.corrections, addresses)?),
                 };
-                let Some(weight) = by_itself.rarity.or(as_one.rarity) else { continue };
-                whole += weight;
-                let by_itself = by_itself.shares.iter().zip(&together);
-                let by_itself = by_itself.map(|(share, together)| if *together { *share } else { *share * LOOSE_PART });
-                let shares = by_itself.zip(&as_one.shares).map(|(one, other)| one.max(*other));
-                held.iter_mut().zip(shares).for_each(|(held, share)| *held += weight * share);
+                let Some(weight) = word.rarity.or(identifier.rarity) else { continue };
+                total += weight;
+                let word_shares = word.shares.iter().zip(&has_phrase);
+                let word_shares = word_shares.map(|(share, phrase)| if *phrase { *share } else { *share * LOOSE_PART });
+                let shares = word_shares.zip(&identifier.shares).map(|(word, identifier)| word.max(*identifier));
+                covered.iter_mut().zip(shares).for_each(|(covered, share)| *covered += weight * share);
             }
         }
-        Ok(held.into_iter().map(|held| if whole > 0.0 { held / whole } else { 1.0 }).collect())
+        Ok(covered.into_iter().map(|covered| if total > 0.0 { covered / total } else { 1.0 }).collect())
     }
 
-    /// How much of one of these terms each document holds, as itself, in another form, or as what is meant by it.
-    fn held(&self, terms: &[String], corrections: &Corrections, addresses: &[DocAddress]) -> tantivy::Result<Held> {
-        let mut held = Held { rarity: None, shares: vec![0.0; addresses.len()] };
+    /// Returns the share of a term that each document contains: all of it for the term itself or a correction, less for
+    /// another form. Of several terms, the best one counts.
+    fn term_shares(
+        &self,
+        terms: &[String],
+        corrections: &Corrections,
+        addresses: &[DocAddress],
+    ) -> tantivy::Result<TermShares> {
+        let mut result = TermShares { rarity: None, shares: vec![0.0; addresses.len()] };
         for text in terms {
-            let meant = corrections.of(text);
-            let itself = meant.is_none().then_some((text.as_str(), 1.0));
-            let others = meant.unwrap_or_default().iter().map(|one| (one.term.as_str(), 1.0));
-            let forms = corrections.forms_of(text).iter().map(|one| (one.term.as_str(), OTHER_FORM_COVERED));
+            let corrected = corrections.of(text);
+            let itself = corrected.is_none().then_some((text.as_str(), 1.0));
+            let others = corrected.unwrap_or_default().iter().map(|other| (other.term.as_str(), 1.0));
+            let forms = corrections.forms_of(text).iter().map(|form| (form.term.as_str(), OTHER_FORM_COVERED));
             for (word, share) in itself.into_iter().chain(others).chain(forms) {
                 let documents = self.frequency(word)?;
                 if documents == 0 {
                     continue;
                 }
                 let rarity = self.rarity(documents);
-                held.rarity = Some(held.rarity.map_or(rarity, |known: f32| known.min(rarity)));
-                let holding = self.holding(&*term(self.fields.body, word), addresses)?;
-                let shares = held.shares.iter_mut().zip(holding);
-                shares.filter(|(_, holds)| *holds).for_each(|(known, _)| *known = known.max(share));
+                result.rarity = Some(result.rarity.map_or(rarity, |known: f32| known.min(rarity)));
+                let matches = self.match_each(&*term(self.fields.body, word), addresses)?;
+                let shares = result.shares.iter_mut().zip(matches);
+                shares.filter(|(_, matches)| *matches).for_each(|(known, _)| *known = known.max(share));
             }
         }
-        Ok(held)
+        Ok(result)
     }
 
-    /// Says of each document whether it holds the whole query as one identifier.
-    fn as_one(&self, search: &Search<'_>, addresses: &[DocAddress]) -> tantivy::Result<Vec<bool>> {
+    /// Returns for each document whether it contains the whole query as one identifier.
+    fn contains_as_identifier(&self, search: &Search<'_>, addresses: &[DocAddress]) -> tantivy::Result<Vec<bool>> {
         let terms = search.query.sequence();
-        let mut held = vec![false; addresses.len()];
+        let mut found = vec![false; addresses.len()];
         if terms.len() < 2 {
-            return Ok(held);
+            return Ok(found);
         }
         let whole = format!("{WHOLE_MARK}{}", terms.concat());
-        let meant = search.corrections.of(&whole).unwrap_or_default().iter().map(|one| one.term.as_str());
-        for one in std::iter::once(whole.as_str()).chain(meant) {
-            let holding = self.holding(&*term(self.fields.body, one), addresses)?;
-            held.iter_mut().zip(holding).for_each(|(held, holds)| *held |= holds);
-        }
-        Ok(held)
-    }
-
-    /// Says of each document, given in order, whether a query matches it.
-    fn holding(&self, query: &dyn TantivyQuery, addresses: &[DocAddress]) -> tantivy::Result<Vec<bool>> {
-        let weight = query.weight(EnableScoring::disabled_from_searcher(&self.searcher))?;
-        let mut found = Vec::with_capacity(addresses.len());
-        for segment in addresses.chunk_by(|a, b| a.segment_ord == b.segment_ord) {
-            let mut probe = Probe::new(&*weight, self.searcher.segment_reader(segment[0].segment_ord))?;
-            found.extend(segment.iter().map(|address| probe.matches(address.doc_id)));
+        let corrected = search.corrections.of(&whole).unwrap_or_default().iter().map(|other| other.term.as_str());
+        for identifier in std::iter::once(whole.as_str()).chain(corrected) {
+            let matches = self.match_each(&*term(self.fields.body, identifier), addresses)?;
+            found.iter_mut().zip(matches).for_each(|(found, matches)| *found |= matches);
         }
         Ok(found)
     }
 
-    /// How much a term tells that is in so many documents: the rarer, the more.
-    fn rarity(&self, with: u64) -> Score {
-        let (documents, with) = (self.searcher.num_docs() as Score, with as Score);
-        (1.0 + (documents - with + 0.5).max(0.0) / (with + 0.5)).ln()
+    /// Returns for each document whether a query matches it. The addresses must be sorted.
+    fn match_each(&self, query: &dyn TantivyQuery, addresses: &[DocAddress]) -> tantivy::Result<Vec<bool>> {
+        let weight = query.weight(EnableScoring::disabled_from_searcher(&self.searcher))?;
+        let mut matches = Vec::with_capacity(addresses.len());
+        for segment in addresses.chunk_by(|a, b| a.segment_ord == b.segment_ord) {
+            let mut probe = Probe::new(&*weight, self.searcher.segment_reader(segment[0].segment_ord))?;
+            matches.extend(segment.iter().map(|address| probe.matches(address.doc_id)));
+        }
+        Ok(matches)
+    }
+
+    /// Returns the inverse document frequency of a term in this many documents, as BM25 computes it.
+    fn rarity(&self, documents: u64) -> Score {
+        let (all, documents) = (self.searcher.num_docs() as Score, documents as Score);
+        (1.0 + (all - documents + 0.5).max(0.0) / (documents + 0.5)).ln()
     }
 }
 
-/// Looks at the documents of each segment, given in order, on a thread of its own.
-fn in_parts<T: Send>(
+/// Runs `look` on the documents of each segment, in parallel. The addresses must be sorted.
+fn per_segment<T: Send>(
     addresses: &[DocAddress],
     look: impl Fn(&[DocAddress]) -> tantivy::Result<T> + Send + Sync,
 ) -> tantivy::Result<Vec<T>> {
-    let parts: Vec<_> = addresses.chunk_by(|a, b| a.segment_ord == b.segment_ord).collect();
-    parts.into_par_iter().with_max_len(1).map(look).collect()
+    let segments: Vec<_> = addresses.chunk_by(|a, b| a.segment_ord == b.segment_ord).collect();
+    segments.into_par_iter().with_max_len(1).map(look).collect()
 }
 
-/// What documents hold of a word.
-struct Held {
-    /// How much the word tells; none if it is nowhere.
+/// The shares of a term that documents contain.
+struct TermShares {
+    /// The inverse document frequency of the term. `None` if the term is unknown.
     rarity: Option<f32>,
-    /// How much of it each document holds.
+    /// The share of the term that each document contains, from 0 to 1.
     shares: Vec<f32>,
 }
 
-/// The file that a query of one piece names, folded as the index has it.
+/// Returns the file that a query of a single piece may name, in lower case and with slashes, as in the index.
 fn file_named(query: &Query) -> Option<String> {
-    let is_one = query.chunks.len() == 1 && !query.chunks[0].quoted && !query.text.contains(char::is_whitespace);
+    let is_single = query.chunks.len() == 1 && !query.chunks[0].quoted && !query.text.contains(char::is_whitespace);
     let name = query.text.replace('\\', "/").to_lowercase();
     let name = name.strip_prefix("./").unwrap_or(&name);
-    (is_one && query.needs.is_empty() && !name.is_empty()).then(|| name.to_string())
+    (is_single && query.needs.is_empty() && !name.is_empty()).then(|| name.to_string())
 }
 
-/// How much a document of each class counts.
+/// Returns the weight of a document, given its class.
 pub(in crate::index) type Prior = fn(u64) -> Score;
 
+/// Returns the weights of documents for the shape of a query.
 pub(in crate::index) fn prior_for(query: &Query) -> Prior {
     match query.shape {
-        Shape::Words => by_speaker,
-        Shape::Path => by_action,
-        Shape::Code => by_nothing,
+        Shape::Words => words_prior,
+        Shape::Path => path_prior,
+        Shape::Code => code_prior,
     }
 }
 
-/// What people typed and were answered counts for more than what tools printed.
-fn by_speaker(class: u64) -> Score {
+/// Prefers titles, prompts and answers to the output of tools.
+fn words_prior(class: u64) -> Score {
     match from_class(class) {
         (_, Kind::Title, _) => TITLE,
         (Role::Human | Role::Programmatic, _, _) => HUMAN,
@@ -254,20 +265,21 @@ fn by_speaker(class: u64) -> Score {
     }
 }
 
-/// Who looks for a file mostly wants to know where it was changed.
-fn by_action(class: u64) -> Score {
+/// Prefers changes of a file, because a search for a file is mostly about those.
+fn path_prior(class: u64) -> Score {
     let action = match action_of(class) {
         Action::Change => FILE_CHANGED,
         Action::Read => FILE_READ,
         Action::None => 1.0,
     };
-    action * by_nothing(class)
+    action * code_prior(class)
 }
 
-fn by_nothing(class: u64) -> Score {
+fn code_prior(class: u64) -> Score {
     if from_class(class).0 == Role::Meta { META } else { 1.0 }
 }
 
+/// Returns the factor for the age of a document. An unknown time counts as very old.
 fn recency(time: i64, now: i64) -> f32 {
     if time == i64::MAX || now == 0 {
         return 1.0 - AGE_SHARE;
@@ -276,7 +288,7 @@ fn recency(time: i64, now: i64) -> f32 {
     1.0 - AGE_SHARE + AGE_SHARE * (-age / AGE_HALF).exp2()
 }
 
-/// The pieces of a query by which coverage is measured: common words only where there is nothing else.
+/// Returns the pieces of a query that count for coverage. Skips common words, unless there is nothing else.
 fn scored_chunks(query: &Query) -> impl Iterator<Item = &Chunk> {
     let only_common = query.chunks.iter().all(is_common);
     query.chunks.iter().filter(move |chunk| only_common || !is_common(chunk))

@@ -1,43 +1,44 @@
-//! Asks of documents, one after the other, whether a query matches them.
+//! Tests whether a query matches given documents of a segment.
 //!
-//! tantivy's usual way is to go on to the next document that matches, which for words side by side means to compare all
-//! their places in documents that nobody asked about.
+//! tantivy usually advances to the next document that matches. For a phrase, that compares all positions of its words in
+//! documents that were not asked for.
 
 use tantivy::query::{Scorer, Weight};
 use tantivy::{DocId, Score, SeekDangerResult, SegmentReader};
 
-/// A query, asked of the documents of one segment.
+/// A query that can be tested on the documents of one segment, in ascending order.
 pub(in crate::index) struct Probe {
     scorer: Box<dyn Scorer>,
-    /// The last document asked of, if it matches, or the first that may match.
+    /// The last tested document if it matched, otherwise the first document that may match.
     at: DocId,
-    matches: bool,
+    /// Set if `at` matches.
+    is_match: bool,
 }
 
 impl Probe {
     pub(in crate::index) fn new(weight: &dyn Weight, reader: &SegmentReader) -> tantivy::Result<Self> {
         let (first, scorer) = weight.scorer_danger(reader, 0, 1.0)?;
-        let mut probe = Self { scorer, at: 0, matches: false };
-        probe.note(0, first);
+        let mut probe = Self { scorer, at: 0, is_match: false };
+        probe.record(0, first);
         Ok(probe)
     }
 
-    /// The score of a document, if it matches.
+    /// Returns the score of a document, if it matches.
     pub(in crate::index) fn score(&mut self, doc: DocId) -> Option<Score> {
         self.matches(doc).then(|| self.scorer.score())
     }
 
-    /// Whether a document matches. They come in order.
+    /// Reports whether a document matches. Documents must be passed in ascending order.
     pub(in crate::index) fn matches(&mut self, doc: DocId) -> bool {
-        if self.at < doc || self.at == doc && !self.matches {
-            let found = self.scorer.seek_danger(doc);
-            self.note(doc, found);
+        if self.at < doc || self.at == doc && !self.is_match {
+            let result = self.scorer.seek_danger(doc);
+            self.record(doc, result);
         }
-        self.matches && self.at == doc
+        self.is_match && self.at == doc
     }
 
-    fn note(&mut self, doc: DocId, found: SeekDangerResult) {
-        (self.at, self.matches) = match found {
+    fn record(&mut self, doc: DocId, result: SeekDangerResult) {
+        (self.at, self.is_match) = match result {
             SeekDangerResult::Found => (doc, true),
             SeekDangerResult::SeekLowerBound(next) => (next, false),
         };
@@ -54,9 +55,9 @@ mod tests {
     use super::*;
 
     proptest::proptest! {
-        /// A probe says of each document, whichever are asked about, what a search says.
+        /// A probe agrees with a search about every document, whichever documents are tested.
         #[test]
-        fn says_what_a_search_says(
+        fn agrees_with_a_search(
             texts in proptest::collection::vec("([abc] ){0,5}", 1..60),
             step in 1..9_usize,
             start in 0..9_usize,
@@ -87,9 +88,9 @@ mod tests {
                 for (segment, reader) in (0..).zip(searcher.segment_readers()) {
                     let mut probe = Probe::new(&*weight, reader).expect("a probe");
                     for doc in (0..reader.max_doc()).skip(start).step_by(step) {
-                        let is_there = expected.contains(&tantivy::DocAddress::new(segment, doc));
-                        proptest::prop_assert_eq!(probe.matches(doc), is_there, "{} of {:?}", doc, &query);
-                        proptest::prop_assert_eq!(probe.score(doc).is_some(), is_there);
+                        let is_expected = expected.contains(&tantivy::DocAddress::new(segment, doc));
+                        proptest::prop_assert_eq!(probe.matches(doc), is_expected, "{} of {:?}", doc, &query);
+                        proptest::prop_assert_eq!(probe.score(doc).is_some(), is_expected);
                     }
                 }
             }

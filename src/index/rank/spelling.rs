@@ -1,5 +1,7 @@
-//! What is looked for besides the words of a query. For words that the index does not have: those that come nearest to
-//! them, that begin so, or that are the same hash in another length. For those it has: other forms of them.
+//! Spelling corrections and other forms of the words of a query.
+//!
+//! A word that is not in the index is replaced by similar words, by words that start with it, or by the same hash in
+//! another length. A word that is in the index is also searched in other forms.
 
 use std::collections::BTreeMap;
 
@@ -20,71 +22,74 @@ use crate::query::names;
 use crate::query::{Chunk, Node, Query, Shape};
 use crate::tokenize::{self, WHOLE_MARK};
 
-/// The character behind the mark of whole identifiers.
-const AFTER_WHOLES: char = '>';
-/// The lengths to which people shorten hashes, and the length of a whole one at most.
+/// The character after [`WHOLE_MARK`], which ends the range of whole identifiers.
+const AFTER_WHOLE_MARK: char = '>';
+/// The shortest length to which people shorten hashes.
 const SHORT_HASH: usize = 7;
+/// The length of the longest hash.
 const LONG_HASH: usize = 64;
-/// No script without blanks begins before this character.
+/// All scripts without blanks start at or after this character.
 const FIRST_UNSPACED: &str = "\u{e00}";
 
-/// What is looked for instead of words that are nowhere, and besides those that are there.
+/// Corrections that replace unknown words of a query, and other forms that are searched besides known ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Corrections {
     meant: BTreeMap<String, Vec<Meant>>,
     forms: BTreeMap<String, Vec<Meant>>,
 }
 
-/// A word that may be meant by another.
+/// A word to search for instead of a word of the query, or besides it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Meant {
-    /// The word, or two that were written as one, with a blank between them.
+    /// The word. If two words were typed as one, both of them with a blank between them.
     pub term: String,
-    /// How much it counts.
+    /// The weight of the word in the score.
     pub weight: f32,
+    /// The number of documents that contain the word.
     documents: u64,
 }
 
 impl Corrections {
-    /// What may be meant by a word, the likeliest first.
+    /// Returns the corrections of a word, the most likely first.
     pub fn of(&self, term: &str) -> Option<&[Meant]> {
         self.meant.get(term).map(Vec::as_slice)
     }
 
-    /// Other forms of a word: `retries` of `retry`.
+    /// Returns other forms of a word, such as `retries` for `retry`.
     pub fn forms_of(&self, term: &str) -> &[Meant] {
         self.forms.get(term).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Words that are nowhere, and what was taken for them.
+    /// Iterates over the unknown words and their corrections. Leaves out single characters of a script without blanks,
+    /// because the pairs that replace them are not corrections of a mistake.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[Meant])> {
-        let slips = self.meant.iter().filter(|(term, _)| tokenize::single(term).is_none());
-        slips.map(|(term, meant)| (term.as_str(), meant.as_slice()))
+        let misspelled = self.meant.iter().filter(|(term, _)| tokenize::single(term).is_none());
+        misspelled.map(|(term, meant)| (term.as_str(), meant.as_slice()))
     }
 
-    /// Whether nothing was corrected.
+    /// Reports whether nothing was corrected. Other forms do not count.
     pub fn is_empty(&self) -> bool {
         self.meant.is_empty()
     }
 }
 
 impl Reader {
-    /// Looks for what is meant by the words of a query that the index does not have.
+    /// Finds corrections of the words of a query that are not in the index, and other forms of those that are.
     pub fn corrections(&self, query: &Query) -> Result<Corrections> {
         if query.needs.iter().any(|need| matches!(need, Node::Pattern(_))) {
-            // What is to be found letter by letter is meant as it is.
+            // A pattern or a literal text is meant exactly as typed.
             return Ok(Corrections::default());
         }
         self.guarded(|| {
             let mut found = Corrections::default();
-            let is_torn = self.torn(&query.chunks)?;
-            for (chunk, _) in query.chunks.iter().zip(is_torn).filter(|(chunk, is_torn)| !chunk.quoted && !is_torn) {
+            let is_split = self.split_words(&query.chunks)?;
+            for (chunk, _) in query.chunks.iter().zip(is_split).filter(|(chunk, is_split)| !chunk.quoted && !is_split) {
                 self.correct(chunk, &mut found)?;
             }
             if let [_, .., last] = query.chunks.as_slice() {
                 self.complete(last, &mut found)?;
             }
-            if found.is_empty() && self.are_all_unknown(&query.chunks)? {
+            if found.is_empty() && self.all_unknown(&query.chunks)? {
                 self.find_inside(&query.chunks, &mut found)?;
             }
             if query.shape == Shape::Words && query.chunks.len() <= FORMS_CAP {
@@ -94,17 +99,18 @@ impl Reader {
         })
     }
 
+    /// Finds corrections of a piece of a query, if it has unknown words.
     fn correct(&self, chunk: &Chunk, found: &mut Corrections) -> tantivy::Result<()> {
-        // The whole may be known although its parts are not: a hash, a plain word written as one.
+        // The whole may be known although its parts are not: a hash, or a plain word written as one.
         if chunk.wholes.iter().map(|whole| self.frequency(whole)).sum::<tantivy::Result<u64>>()? > 0 {
             return Ok(());
         }
         let whole = chunk.wholes.last().filter(|_| chunk.terms.len() > 1);
         if let Some(whole) = whole {
-            // Half of an identifier: `messageTypeGro`, or one with a slip: `ChlidProcess`.
+            // An unfinished identifier such as `messageTypeGro`, or one with a typo such as `ChlidProcess`.
             let mut meant = self.completions(whole)?;
-            if meant.is_empty() && self.are_some_unknown(&chunk.terms)? {
-                meant = self.spelled_alike(whole, 1)?;
+            if meant.is_empty() && self.any_unknown(&chunk.terms)? {
+                meant = self.similar_terms(whole, 1)?;
             }
             if !meant.is_empty() {
                 found.meant.insert(whole.clone(), meant);
@@ -115,8 +121,8 @@ impl Reader {
             let meant = match tokenize::single(part) {
                 Some(c) => self.pairs_with(c)?,
                 None if self.frequency(part)? > 0 => continue,
-                None if is_hash(part) => self.same_hash(part)?,
-                None => self.meant_by(part)?,
+                None if is_hash(part) => self.hash_in_other_lengths(part)?,
+                None => self.corrections_of(part)?,
             };
             if !meant.is_empty() {
                 found.meant.insert(part.clone(), meant);
@@ -125,37 +131,37 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes an unknown word at the end of a query for the beginning of one, rather than for a slip, unless that would be a
-    /// word that hardly anything holds.
+    /// Treats an unknown word at the end of a query as an unfinished word rather than as a misspelled one. Completions much
+    /// rarer than the corrections are left out.
     fn complete(&self, last: &Chunk, found: &mut Corrections) -> tantivy::Result<()> {
         let [word] = last.terms.as_slice() else { return Ok(()) };
         let Some(meant) = found.meant.get_mut(word).filter(|_| word.chars().all(char::is_alphabetic)) else {
             return Ok(());
         };
-        let most = meant.iter().map(|slip| slip.documents).max().unwrap_or_default();
-        let longer = self.completions(word)?.into_iter().filter(|longer| longer.documents >= most / COMMONER);
-        let slips = std::mem::replace(meant, longer.collect());
-        let is_new = |slip: &Meant| !meant.iter().any(|one| one.term == slip.term);
-        let slips: Vec<Meant> = slips.into_iter().filter(is_new).collect();
-        meant.extend(slips);
+        let most = meant.iter().map(|correction| correction.documents).max().unwrap_or_default();
+        let completions = self.completions(word)?.into_iter().filter(|longer| longer.documents >= most / COMMONER);
+        let corrections = std::mem::replace(meant, completions.collect());
+        let is_new = |correction: &Meant| !meant.iter().any(|known| known.term == correction.term);
+        let corrections: Vec<Meant> = corrections.into_iter().filter(is_new).collect();
+        meant.extend(corrections);
         meant.truncate(MEANT);
         Ok(())
     }
 
-    /// Of each piece, whether it and a neighbour are one word with a blank inside: `codera bbit`.
-    fn torn(&self, chunks: &[Chunk]) -> tantivy::Result<Vec<bool>> {
-        let mut torn = vec![false; chunks.len()];
+    /// Returns for each piece whether it and a neighbour are one word with a blank inside, such as `codera bbit`.
+    fn split_words(&self, chunks: &[Chunk]) -> tantivy::Result<Vec<bool>> {
+        let mut is_split = vec![false; chunks.len()];
         for (at, pair) in chunks.windows(2).enumerate() {
-            let ([one], [other]) = (pair[0].terms.as_slice(), pair[1].terms.as_slice()) else { continue };
+            let ([left], [right]) = (pair[0].terms.as_slice(), pair[1].terms.as_slice()) else { continue };
             let is_plain = !pair[0].quoted && !pair[1].quoted;
-            if is_plain && self.are_some_unknown([one, other])? && self.frequency(&format!("{one}{other}"))? > 0 {
-                (torn[at], torn[at + 1]) = (true, true);
+            if is_plain && self.any_unknown([left, right])? && self.frequency(&format!("{left}{right}"))? > 0 {
+                (is_split[at], is_split[at + 1]) = (true, true);
             }
         }
-        Ok(torn)
+        Ok(is_split)
     }
 
-    fn are_some_unknown<'t>(&self, terms: impl IntoIterator<Item = &'t String>) -> tantivy::Result<bool> {
+    fn any_unknown<'t>(&self, terms: impl IntoIterator<Item = &'t String>) -> tantivy::Result<bool> {
         for term in terms {
             if self.frequency(term)? == 0 {
                 return Ok(true);
@@ -164,7 +170,7 @@ impl Reader {
         Ok(false)
     }
 
-    fn are_all_unknown(&self, chunks: &[Chunk]) -> tantivy::Result<bool> {
+    fn all_unknown(&self, chunks: &[Chunk]) -> tantivy::Result<bool> {
         for term in chunks.iter().flat_map(|chunk| chunk.terms.iter().chain(&chunk.wholes)) {
             if self.frequency(term)? > 0 {
                 return Ok(false);
@@ -173,8 +179,8 @@ impl Reader {
         Ok(true)
     }
 
-    /// Looks for identifiers that have a word somewhere inside: `kitprovider`. They have to be looked through one by one, so
-    /// this is the last resort, no more than so many of each segment are, and once for all words.
+    /// Finds identifiers that contain a word anywhere, such as `kitprovider`. Identifiers have to be compared one by one.
+    /// So this is the last resort, compares a limited number of each segment, and reads them once for all words.
     fn find_inside(&self, chunks: &[Chunk], found: &mut Corrections) -> tantivy::Result<()> {
         let words = chunks.iter().filter(|chunk| !chunk.quoted).flat_map(|chunk| &chunk.terms);
         let long = words.filter(|word| word.chars().count() >= LEAST_INSIDE);
@@ -182,23 +188,23 @@ impl Reader {
         if finders.is_empty() {
             return Ok(());
         }
-        let holding = |reader: &SegmentReader| -> tantivy::Result<Vec<(String, u64)>> {
+        let containing = |reader: &SegmentReader| -> tantivy::Result<Vec<(String, u64)>> {
             let index = reader.inverted_index(self.fields.body)?;
-            let wholes = index.terms().range().ge(WHOLE_MARK.to_string()).lt(AFTER_WHOLES.to_string());
-            let (mut stream, mut left, mut holding) = (wholes.into_stream()?, LOOKED_THROUGH, Vec::new());
+            let wholes = index.terms().range().ge(WHOLE_MARK.to_string()).lt(AFTER_WHOLE_MARK.to_string());
+            let (mut stream, mut left, mut identifiers) = (wholes.into_stream()?, LOOKED_THROUGH, Vec::new());
             while stream.advance() && left > 0 {
                 left -= 1;
                 if finders.iter().any(|(_, finder)| finder.find(stream.key()).is_some()) {
                     let term = String::from_utf8_lossy(stream.key()).into_owned();
-                    holding.push((term, u64::from(stream.value().doc_freq)));
+                    identifiers.push((term, u64::from(stream.value().doc_freq)));
                 }
             }
-            Ok(holding)
+            Ok(identifiers)
         };
-        let holding = self.in_all_segments(holding)?;
+        let identifiers = self.in_all_segments(containing)?;
         for (word, _) in finders {
-            let with_it = holding.iter().filter(|(term, _)| term.contains(word.as_str()));
-            let meant = self.most_common(with_it.map(|(term, count)| (term.clone(), *count)).collect(), MEANT);
+            let with_word = identifiers.iter().filter(|(term, _)| term.contains(word.as_str()));
+            let meant = self.most_common(with_word.map(|(term, count)| (term.clone(), *count)).collect(), MEANT);
             if !meant.is_empty() {
                 found.meant.insert(word.clone(), meant);
             }
@@ -206,7 +212,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Looks for terms in all segments, side by side; says in how many documents each stands.
+    /// Finds terms in all segments, in parallel. Returns each with the number of documents that contain it.
     fn in_all_segments(
         &self,
         look: impl Fn(&SegmentReader) -> tantivy::Result<Vec<(String, u64)>> + Send + Sync,
@@ -219,7 +225,7 @@ impl Reader {
         Ok(all)
     }
 
-    /// Terms that begin so, the most common ones.
+    /// Returns the most common terms with a beginning.
     pub(in crate::index) fn completions(&self, beginning: &str) -> tantivy::Result<Vec<Meant>> {
         if beginning.chars().count() < LEAST_BEGINNING {
             return Ok(Vec::new());
@@ -238,8 +244,8 @@ impl Reader {
         Ok(self.most_common(known, MEANT))
     }
 
-    /// The same hash as it is written elsewhere: longer, or shorter.
-    fn same_hash(&self, hash: &str) -> tantivy::Result<Vec<Meant>> {
+    /// Returns the same hash as it is written elsewhere: longer, or else shorter.
+    fn hash_in_other_lengths(&self, hash: &str) -> tantivy::Result<Vec<Meant>> {
         let longer = self.completions(hash)?;
         if !longer.is_empty() {
             return Ok(longer);
@@ -278,15 +284,16 @@ impl Reader {
         Ok(())
     }
 
+    /// Returns up to `most` terms, the most common first.
     fn most_common(&self, known: BTreeMap<String, u64>, most: usize) -> Vec<Meant> {
         let mut ranked: Vec<(usize, bool, u64, String)> =
             known.into_iter().map(|(term, count)| (0, false, u64::MAX - count, term)).collect();
         ranked.sort_unstable();
         ranked.truncate(most);
-        self.weighed(ranked)
+        self.with_weights(ranked)
     }
 
-    /// In how many documents a term stands; of several with blanks between them, the rarest.
+    /// Returns the number of documents that contain a term. Of several terms with blanks between them, the rarest counts.
     pub(in crate::index) fn frequency(&self, term: &str) -> tantivy::Result<u64> {
         let mut least = u64::MAX;
         for term in term.split(' ') {
@@ -295,7 +302,8 @@ impl Reader {
         Ok(least)
     }
 
-    /// The terms a character stands in. In a script without blanks the index has pairs, hardly ever single characters.
+    /// Returns the terms that contain a character. For a script without blanks, the index contains pairs of characters and
+    /// hardly ever single ones.
     fn pairs_with(&self, c: char) -> tantivy::Result<Vec<Meant>> {
         let mut pairs: BTreeMap<String, u64> = BTreeMap::new();
         for reader in self.searcher.segment_readers() {
@@ -311,37 +319,37 @@ impl Reader {
         Ok(self.most_common(pairs, CHARACTER_PAIRS))
     }
 
-    /// The words nearest to one: of equal distance those that begin alike, then the more common ones.
-    fn meant_by(&self, word: &str) -> tantivy::Result<Vec<Meant>> {
+    /// Returns the corrections of a word: similar words, or else an identifier, longer words, or two words.
+    fn corrections_of(&self, word: &str) -> tantivy::Result<Vec<Meant>> {
         let letters = word.chars().count();
         let is_word = word.chars().all(char::is_alphabetic);
-        let furthest = match letters {
+        let max_distance = match letters {
             _ if !is_word => 0,
             0..4 => 0,
             4..8 => 1,
             8..40 => 2,
             _ => 0,
         };
-        if furthest == 0 {
+        if max_distance == 0 {
             return Ok(Vec::new());
         }
-        let near = self.spelled_alike(word, furthest)?;
-        if near.is_empty() {
+        let similar = self.similar_terms(word, max_distance)?;
+        if similar.is_empty() {
             // An identifier that was typed as one word, the beginning of a word, or two words.
-            let as_one = self.spelled_alike(&format!("{WHOLE_MARK}{word}"), 1)?;
-            let longer = if as_one.is_empty() { self.completions(word)? } else { as_one };
-            return if longer.is_empty() { self.two_in(word) } else { Ok(longer) };
+            let identifiers = self.similar_terms(&format!("{WHOLE_MARK}{word}"), 1)?;
+            let longer = if identifiers.is_empty() { self.completions(word)? } else { identifiers };
+            return if longer.is_empty() { self.split_in_two(word) } else { Ok(longer) };
         }
-        Ok(near)
+        Ok(similar)
     }
 
-    /// Two words that were written as one, of all ways to part them the one with the most common words.
-    fn two_in(&self, word: &str) -> tantivy::Result<Vec<Meant>> {
+    /// Returns the two words that were written as one. Of all ways to split them, the one with the most common words wins.
+    fn split_in_two(&self, word: &str) -> tantivy::Result<Vec<Meant>> {
         let mut known = BTreeMap::new();
         for (at, _) in word.char_indices().skip(LEAST_PART) {
-            let (one, other) = word.split_at(at);
-            if other.chars().count() >= LEAST_PART {
-                let both = format!("{one} {other}");
+            let (left, right) = word.split_at(at);
+            if right.chars().count() >= LEAST_PART {
+                let both = format!("{left} {right}");
                 let documents = self.frequency(&both)?;
                 if documents > 0 {
                     known.insert(both, documents);
@@ -351,15 +359,17 @@ impl Reader {
         Ok(self.most_common(known, 1))
     }
 
-    /// Terms at most so many letters away: of equal distance those that begin alike, then the more common ones. Hardly
-    /// anybody mistakes the first letter and another one, and to look for that takes most of the time.
-    fn spelled_alike(&self, word: &str, furthest: u8) -> tantivy::Result<Vec<Meant>> {
+    /// Returns terms up to `max_distance` typos away. Of the same distance, terms with the same first letter come first,
+    /// then more common ones. With more than one typo, the first letter must match: people hardly ever mistype the first
+    /// letter and another one, and searching for that takes most of the time.
+    fn similar_terms(&self, word: &str, max_distance: u8) -> tantivy::Result<Vec<Meant>> {
         let term = Term::from_field_text(self.fields.body, word);
-        let nearest = FuzzyTermQuery::new(term.clone(), 1, true).automaton()?;
-        let near = (furthest > 1).then(|| FuzzyTermQuery::new(term, furthest, true).automaton()).transpose()?;
+        let one_typo = FuzzyTermQuery::new(term.clone(), 1, true).automaton()?;
+        let more_typos =
+            (max_distance > 1).then(|| FuzzyTermQuery::new(term, max_distance, true).automaton()).transpose()?;
         let first = word.char_indices().find(|(_, c)| *c != WHOLE_MARK).map_or(0, |(at, c)| at + c.len_utf8());
-        let (start, behind) = (&word[..first], format!("{}{}", &word[..first], char::MAX));
-        let near_in = |reader: &SegmentReader| -> tantivy::Result<Vec<(String, u64)>> {
+        let (start, end) = (&word[..first], format!("{}{}", &word[..first], char::MAX));
+        let similar_in = |reader: &SegmentReader| -> tantivy::Result<Vec<(String, u64)>> {
             let index = reader.inverted_index(self.fields.body)?;
             let mut found = BTreeMap::new();
             let mut take = |mut stream: TermStreamer<'_, _>| {
@@ -368,41 +378,44 @@ impl Reader {
                     found.insert(term, u64::from(stream.value().doc_freq));
                 }
             };
-            take(index.terms().search(&nearest).into_stream()?);
-            if let Some(near) = &near {
-                take(index.terms().search(near).ge(start).lt(&behind).into_stream()?);
+            take(index.terms().search(&one_typo).into_stream()?);
+            if let Some(more_typos) = &more_typos {
+                take(index.terms().search(more_typos).ge(start).lt(&end).into_stream()?);
             }
             Ok(found.into_iter().collect())
         };
-        let near = self.in_all_segments(near_in)?;
-        let letters_of = |term: &str| term.strip_prefix(WHOLE_MARK).map(str::to_string);
-        let (is_whole, word) = letters_of(word).map_or((false, word.to_string()), |letters| (true, letters));
-        let alike = |term: &String| -> Option<String> {
-            let letters = if is_whole { letters_of(term)? } else { term.clone() };
+        let similar = self.in_all_segments(similar_in)?;
+        let unmarked = |term: &str| term.strip_prefix(WHOLE_MARK).map(str::to_string);
+        let (is_whole, word) = unmarked(word).map_or((false, word.to_string()), |letters| (true, letters));
+        // Identifiers correct only identifiers, and words only words. Both must consist of letters.
+        let comparable = |term: &String| -> Option<String> {
+            let letters = if is_whole { unmarked(term)? } else { term.clone() };
             letters.chars().all(char::is_alphabetic).then_some(letters)
         };
-        let mut ranked: Vec<(usize, bool, u64, String)> = near
+        let mut ranked: Vec<(usize, bool, u64, String)> = similar
             .into_iter()
             .filter_map(|(term, count)| {
-                let letters = alike(&term)?;
+                let letters = comparable(&term)?;
                 Some((names::distance(&word, &letters), !same_start(&word, &letters), u64::MAX - count, term))
             })
             .collect();
         ranked.sort_unstable();
         ranked.truncate(MEANT);
-        Ok(self.weighed(ranked))
+        Ok(self.with_weights(ranked))
     }
 
-    /// A rare word must not outweigh a common one that is as near: all count as if they were one word.
-    fn weighed(&self, ranked: Vec<(usize, bool, u64, String)>) -> Vec<Meant> {
+    /// Turns terms into corrections with weights. A rare term must not outweigh a common one of the same distance, so all
+    /// of them together count as one word. Each term comes with its distance, whether its first letter differs, and
+    /// `u64::MAX` minus its number of documents.
+    fn with_weights(&self, ranked: Vec<(usize, bool, u64, String)>) -> Vec<Meant> {
         let all: u64 = ranked.iter().map(|(_, _, inverse, _)| u64::MAX - inverse).sum();
         let documents = self.searcher.num_docs() as f32;
         let rarity = |count: u64| (1.0 + (documents - count as f32 + 0.5).max(0.0) / (count as f32 + 0.5)).ln();
-        let together = rarity(all);
+        let rarity_of_all = rarity(all);
         let weigh = |(distance, other_start, inverse, term): (usize, bool, u64, String)| {
             let documents = u64::MAX - inverse;
             let nearness = if distance < 2 { 0.9 } else { 0.6 } * if other_start { 0.8 } else { 1.0 };
-            Meant { weight: nearness * together / rarity(documents).max(0.1), term, documents }
+            Meant { weight: nearness * rarity_of_all / rarity(documents).max(0.1), term, documents }
         };
         ranked.into_iter().map(weigh).collect()
     }
@@ -412,7 +425,7 @@ fn same_start(a: &str, b: &str) -> bool {
     a.chars().next() == b.chars().next()
 }
 
-/// Whether a word may be a hash, or the beginning of one.
+/// Reports whether a word may be a hash, or the beginning of one.
 fn is_hash(word: &str) -> bool {
     let has = |test: fn(&u8) -> bool| word.as_bytes().iter().any(test);
     (SHORT_HASH..=LONG_HASH).contains(&word.len())

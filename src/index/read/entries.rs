@@ -42,7 +42,7 @@ impl Columns {
     fn open(reader: &SegmentReader) -> tantivy::Result<Self> {
         let fields = reader.fast_fields();
         let (group, line) = (fields.u64("group")?, fields.u64("line")?);
-        let (source, summary) = (fields.str("source")?, fields.str("card")?);
+        let (source, summary) = (fields.str("source")?, fields.str("summary")?);
         Ok(Self { group, source, summary, line, keys: Mutex::default() })
     }
 }

@@ -84,7 +84,7 @@ impl Reader {
             for (segment, reader) in (0..).zip(self.searcher.segment_readers()) {
                 let columns = reader.fast_fields();
                 let (lines, classes): (Column<u64>, Column<u64>) = (columns.u64("line")?, columns.u64("class")?);
-                let (text_hashes, times) = (columns.u64("twin")?, columns.i64("time")?);
+                let (text_hashes, times) = (columns.u64("text_hash")?, columns.i64("time")?);
                 for doc in holding(reader, term)? {
                     let Some(class) = classes.first(doc) else { continue };
                     let (role, kind, _) = from_class(class);

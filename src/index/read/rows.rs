@@ -211,7 +211,7 @@ impl Segment {
             class: columns.u64("class")?,
             group: columns.u64("group")?,
             session: columns.u64("session_key")?,
-            text_hash: columns.u64("twin")?,
+            text_hash: columns.u64("text_hash")?,
             time: columns.i64("time")?,
             message: columns.u64("message")?,
             tokens: TOKENS.iter().map(|name| columns.u64(name)).collect::<tantivy::Result<_>>()?,

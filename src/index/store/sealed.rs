@@ -146,7 +146,7 @@ mod tests {
         let value = seal_document(FileKey::of(Path::new("/x")), &document, "Hello\nworld");
         let text = String::from_utf8_lossy(&value[..value.len() - 2 * U32_BYTES]);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines, ["document 96a6a1b94791dd48", r#"{"s":"s","l":3}"#, "Hello", "world"]);
+        assert_eq!(lines, ["document 96a6a1b94791dd48", r#"{"session":"s","line":3}"#, "Hello", "world"]);
     }
 
     #[test]

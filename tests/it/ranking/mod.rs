@@ -1,4 +1,5 @@
 //! Quality of ranking: known items, searched for in many ways, and the place at which they are found.
+//!
 //! Queries are drawn from a seeded corpus (a session first, then something in it); some are written by hand for the
 //! fixtures. Every message that contains the drawn text counts as a right answer. The figures are kept in
 //! `figures.txt`, which must match exactly, so that every change of ranking is visible as a change of that file.

@@ -104,5 +104,5 @@ fn a_search_in_an_empty_index_says_that_it_is_empty() {
     env.index();
     let ran = env.run(&["search", "--no-refresh", "numbat"]);
     assert_eq!(ran.code, 1);
-    assert!(ran.stderr.contains("the index holds nothing yet"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the index is empty"), "{}", ran.stderr);
 }

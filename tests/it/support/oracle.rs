@@ -1,5 +1,6 @@
 //! The oracle: says what the index must contain, by a reader that is slow, obvious, and shares no code with the
 //! program.
+//!
 //! It knows only the kinds of lines that [`line_of_kind`] makes. For each of them it says which text must be found at
 //! which offset.
 

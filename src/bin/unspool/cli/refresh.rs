@@ -27,7 +27,7 @@ impl RefreshArgs {
         let archive = archive(config);
         let mut report = |note: unspool::archive::Note| out::note(&note.to_string());
         if self.no_refresh {
-            archive.leave_as_is(&mut report)?
+            archive.reopen(&mut report)?
         } else {
             archive.freshen(&mut report)?
         }

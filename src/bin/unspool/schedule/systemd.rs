@@ -180,7 +180,7 @@ fn service_text(job: &Job) -> String {
         "UnsetEnvironment=UNSPOOL_ROOTS CLAUDE_CONFIG_DIR\n"
     };
     format!(
-        "{HEAD}[OpenBatch]\nDescription=unspool: {}\n\n[Service]\nType=oneshot\nExecStart={command}\n{env}{usual}\
+        "{HEAD}[Unit]\nDescription=unspool: {}\n\n[Service]\nType=oneshot\nExecStart={command}\n{env}{usual}\
          SuccessExitStatus=3\nTimeoutStartSec=1h\nNice=10\nCPUSchedulingPolicy=idle\nIOSchedulingClass=idle\n\
          MemoryMax=512M\nUMask=0077\nNoNewPrivileges=yes\nRestrictAddressFamilies=AF_UNIX\n",
         job.task.does()
@@ -189,7 +189,7 @@ fn service_text(job: &Job) -> String {
 
 fn timer_text(job: &Job) -> String {
     format!(
-        "{HEAD}[OpenBatch]\nDescription=unspool: {} {}\n\n[Timer]\nOnCalendar={}\nPersistent=true\n\n\
+        "{HEAD}[Unit]\nDescription=unspool: {} {}\n\n[Timer]\nOnCalendar={}\nPersistent=true\n\n\
          [Install]\nWantedBy=timers.target\n",
         job.task.does(),
         job.when.words(),
