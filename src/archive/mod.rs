@@ -28,6 +28,7 @@ mod serialize;
 pub(crate) mod snippet;
 mod scope;
 mod session_info;
+mod tool_pairs;
 pub mod search;
 pub mod sessions;
 mod resume;

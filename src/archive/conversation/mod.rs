@@ -1,8 +1,8 @@
-//! A transcript as the conversation that happened: in order, calls with their results, what a rewind left behind
-//! folded away.
+//! A transcript as the conversation that happened: in order, tool calls with their results, messages that a rewind left
+//! behind folded away.
 //!
-//! The order and the folds are known before any text is read, so the first screen of a session of any length is
-//! there at once; the rest is read while it is shown.
+//! The order and the folds are known before any text is read, so the first screen of a session of any length is there at
+//! once. The rest is read while it is shown.
 
 mod message;
 mod target;
@@ -18,6 +18,7 @@ use crate::archive::note::Note;
 use crate::archive::request::{Context, ConversationRequest, Filters, SearchRequest};
 use crate::archive::search::search;
 use crate::archive::sessions::Session;
+use crate::archive::tool_pairs;
 use crate::document::{Document, Kind, Role};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Checkpoint, FileKey, Reader, Step};
@@ -30,7 +31,7 @@ use plan::{Plan, Planned};
 pub(crate) use target::resolve;
 pub use target::{SHORTEST_ID, Target};
 
-/// How far behind a call its result is looked for, in documents.
+/// Documents after a call in which its result is looked for.
 const AHEAD: usize = 256;
 
 /// A subagent that was sent from a conversation.
@@ -183,14 +184,14 @@ fn best_hit(reader: &Reader, target: &Target, query: &str, context: &Context) ->
     Ok(best.map(|(agent, uuid)| Target { session: target.session.clone(), agent, uuid }))
 }
 
-/// What is shown of a conversation.
+/// The parts of a conversation to show.
 #[derive(Clone, Copy, Debug, Default)]
 struct Scope {
-    /// Also what Claude Code itself put in.
+    /// Include text that Claude Code itself put in.
     meta: bool,
-    /// Also what a rewind left behind.
+    /// Include messages that a rewind left behind.
     abandoned: bool,
-    /// Also what subagents say in their parent's file.
+    /// Include messages of subagents.
     inner: bool,
     /// Begin this many messages before the place asked for; 0 for the beginning of the conversation.
     before: usize,
@@ -204,11 +205,11 @@ struct Scope {
 #[derive(Debug)]
 struct Conversation {
     reader: Arc<Reader>,
-    /// The file; none where only the prompt history knows of the session.
+    /// The file; none if the session is only known from the prompt history.
     file: Option<Checkpoint>,
     steps: Vec<Step>,
     agents: Vec<Checkpoint>,
-    /// Whether it is what the file, which is its parent's, has of a subagent.
+    /// Set if this is a subagent, read from the file of its parent.
     is_seen: bool,
 }
 
@@ -220,7 +221,7 @@ impl Conversation {
             Some(agent) => file.agent_id() == Some(agent) && file.source_kind() == SourceKind::Agent,
             None => file.source_kind() == SourceKind::Session && !file.forgotten,
         };
-        // The same session may stand in two folders; the file that speaks for it elsewhere is shown here too.
+        // Two folders may contain the same session. Show the file that also gives it its title.
         let all = (0..files.len()).filter(|at| wanted(&files[*at]));
         let main = all.min_by_key(|at| files[*at].summary().rank()).map(|at| files.remove(at));
         if let Some(agent) = &target.agent
@@ -231,7 +232,7 @@ impl Conversation {
         }
         files.retain(|file| file.source_kind() == SourceKind::Agent && !file.forgotten);
         let mut steps = main.as_ref().map(|file| reader.outline(file.key())).transpose()?.unwrap_or_default();
-        // Where a transcript says nothing, its subagents or the prompt history may.
+        // If the transcript is empty, its subagents or the prompt history may have something to show.
         let main = main.filter(|file| !(file.summary().is_silent() && (steps.is_empty() || !files.is_empty())));
         if main.is_none() {
             steps = reader.history_of(&target.session)?;
@@ -243,7 +244,7 @@ impl Conversation {
         Ok(Self { reader: reader.clone(), file: main, steps, agents: files, is_seen: false })
     }
 
-    /// Whether a subagent's own transcript has what is asked for.
+    /// Reports whether a subagent's own transcript contains the wanted message.
     fn has(reader: &Reader, own: Option<&Checkpoint>, uuid: Option<&str>) -> Result<bool> {
         Ok(match (own, uuid) {
             (Some(own), Some(uuid)) => reader.messages_like(uuid)?.iter().any(|(key, _)| *key == own.key()),
@@ -251,7 +252,7 @@ impl Conversation {
         })
     }
 
-    /// The conversation of a subagent as it stands in the transcript of its session.
+    /// Opens the conversation of a subagent from the transcript of its session.
     fn seen(reader: &Arc<Reader>, files: &[Checkpoint], agent: &str) -> Result<Option<Self>> {
         for file in files.iter().filter(|file| file.source_kind() == SourceKind::Session && !file.forgotten) {
             let steps = reader.outline_of_agent(file.key(), agent)?;
@@ -275,23 +276,23 @@ impl Conversation {
         Ok(Self { reader: reader.clone(), file, steps, agents: Vec::new(), is_seen: false })
     }
 
-    /// The subagents of the session.
+    /// Returns the subagents of the session.
     fn agents(&self) -> impl Iterator<Item = Agent> + '_ {
         self.agents.iter().map(agent_of)
     }
 
-    /// Where a message stands.
+    /// Returns the line of a message.
     fn place_of(&self, uuid: &str) -> Result<Option<u64>> {
         let Some(file) = &self.file else { return Ok(None) };
         let found = self.reader.messages_like(uuid)?;
         Ok(found.into_iter().find(|(key, _)| *key == file.key()).map(|(_, document)| document.line))
     }
 
-    /// The pieces, from a line on or from the beginning.
+    /// Returns the pieces, from a line on or from the beginning.
     fn pieces(&self, around: Option<u64>, scope: Scope) -> Pieces {
         let said: HashSet<u64> =
             self.steps.iter().filter(|step| step.kind == Kind::Prompt).map(|step| step.text_hash).collect();
-        // In a subagent's own file nobody else speaks.
+        // A subagent's own file contains only the subagent.
         let is_agents = self.file.as_ref().is_some_and(|file| file.source_kind() == SourceKind::Agent);
         let inner = scope.inner || is_agents || self.is_seen;
         let scope = Scope { inner, ..scope };
@@ -308,7 +309,7 @@ impl Conversation {
         }
     }
 
-    /// The lines left behind, in order, without overlaps.
+    /// Returns the ranges of abandoned lines, in order, without overlaps.
     fn abandoned(&self) -> Vec<(u64, u64)> {
         let mut all = self.file.as_ref().map(|file| file.state.tally.abandoned.clone()).unwrap_or_default();
         all.sort_unstable();
@@ -322,7 +323,7 @@ impl Conversation {
         merged
     }
 
-    /// Subagents by the fingerprint of what they were told.
+    /// Returns the subagents by the hash of their prompt.
     fn by_prompt(&self) -> HashMap<u64, Vec<Agent>> {
         let mut found: HashMap<u64, Vec<Agent>> = HashMap::new();
         for file in self.agents.iter().rev() {
@@ -346,7 +347,7 @@ fn agent_of(file: &Checkpoint) -> Agent {
 struct Pieces {
     reader: Arc<Reader>,
     plan: VecDeque<Planned>,
-    /// What was read ahead, to find results.
+    /// Documents that were read ahead to find results.
     read: VecDeque<Ahead>,
     agents: HashMap<u64, Vec<Agent>>,
     begun: bool,
@@ -400,16 +401,12 @@ impl Pieces {
         Ok(())
     }
 
-    /// Puts a document behind the others; pieces of one long text become one again.
+    /// Appends a document. Joins the pieces of a long text.
     fn queue(&mut self, document: Document) {
         if let Some(Ahead::Document(last)) = self.read.back_mut()
-            && (last.line, last.kind, &last.tool_use) == (document.line, document.kind, &document.tool_use)
-            && last.uuid == document.uuid
-            && document.part > last.part
+            && tool_pairs::continues(&document, last)
         {
-            last.text.push_str(&document.text);
-            last.part = document.part;
-            return;
+            return tool_pairs::append(last, &document);
         }
         self.read.push_back(Ahead::Document(Box::new(document)));
     }
@@ -419,7 +416,7 @@ impl Pieces {
             return Piece::Message(Message::new(document, self.reveal));
         }
         let is_answer = |ahead: &Ahead| match ahead {
-            Ahead::Document(later) => later.kind == Kind::ToolResult && later.tool_use == document.tool_use,
+            Ahead::Document(later) => tool_pairs::answers(later, &document),
             Ahead::Fold(_) => false,
         };
         let result = match self.read.iter().position(is_answer).and_then(|at| self.read.remove(at)) {
@@ -432,7 +429,7 @@ impl Pieces {
     }
 }
 
-/// A conversation with those of its subagents where they were sent.
+/// A conversation that includes those of its subagents where they were sent.
 #[derive(Debug)]
 struct Nested {
     reader: Arc<Reader>,
@@ -441,12 +438,12 @@ struct Nested {
 }
 
 impl Nested {
-    /// Begins with a conversation.
+    /// Starts with a conversation.
     fn new(conversation: &Conversation, around: Option<u64>, scope: Scope) -> Self {
         Self { reader: conversation.reader.clone(), scope, open: vec![conversation.pieces(around, scope)] }
     }
 
-    /// Goes into the conversation of a subagent, if that is wanted.
+    /// Enters the conversation of a subagent, if that is wanted.
     fn enter(&mut self, piece: &Piece) -> Result<()> {
         if let Piece::ToolCall { agent: Some(agent), .. } = piece
             && self.scope.inner

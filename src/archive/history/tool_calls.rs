@@ -1,74 +1,76 @@
-//! What sessions did with a file: calls and their results, brought together from the index.
+//! Finds the tool calls that concern a file, with their results.
 //!
-//! A [`ToolCall`] is one call of a tool that concerns a file, whether it stands in one transcript or, after a resume or
-//! a fork, in five. Everything here comes from the index; no transcript is opened.
+//! A [`ToolCall`] is one call, even if several transcripts contain it after a resume or a fork. Everything here comes from
+//! the index; no transcript is opened.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::archive::history::path::{self, Wanted, folders_above, identity};
 use crate::archive::history::{FileAction, Scope};
+use crate::archive::tool_pairs::first_result;
 use crate::document::{Document, FileEffect, Kind, Touch, is_shell, normal_path, touched};
 use crate::error::Result;
 use crate::index::{About, FileKey, Reader, Spelling};
 use crate::query::Filter;
 use crate::transcript::{Call, read_call};
 
-/// Tools that only look.
+/// Tools that read a file.
 const READERS: [&str; 2] = ["Read", "NotebookRead"];
-const SEEKERS: [&str; 3] = ["Grep", "Glob", "LS"];
-/// Of so many files it is still asked what happened to the folders above them.
-const FOLDERS_OF: usize = 20;
+/// Tools that search files.
+const SEARCHERS: [&str; 3] = ["Grep", "Glob", "LS"];
+/// For more files than this, nobody looks what happened to the folders above them.
+const MAX_FILES_WITH_FOLDERS: usize = 20;
 
-/// One call of a tool, with its answer.
+/// A tool call with its result.
 #[derive(Clone, Debug)]
 pub(super) struct ToolCall {
-    /// The transcript it was read from: of several the earliest.
+    /// The transcript it was read from; of several, the earliest.
     pub(super) key: FileKey,
     pub(super) call: Document,
-    /// The answer, and where it stands.
+    /// The result, and the transcript that contains it.
     pub(super) result: Option<(FileKey, Document)>,
-    /// Other sessions that hold the same call.
+    /// Other sessions that contain the same call.
     pub(super) also_in: Vec<String>,
     pub(super) asked: Call,
-    /// What the command of a shell does.
+    /// The effects of a shell command.
     pub(super) touches: Vec<Touch>,
 }
 
-/// One file that a deal is about.
+/// A file that a call concerns.
 #[derive(Clone, Debug)]
 pub(super) struct FileTouch {
-    /// Which deal.
+    /// The index of the call.
     pub(super) tool_call: usize,
     /// The file.
     pub(super) path: String,
     pub(super) what: FileAction,
     /// The other name, when it was renamed or copied.
     pub(super) other: Option<String>,
-    /// Whether only a command shows it.
+    /// Set if it was inferred from a shell command.
     pub(super) inferred: bool,
-    /// Of a command: what it does to the file.
+    /// Of a shell command: its effect on the file.
     pub(super) effect: Option<FileEffect>,
 }
 
 impl ToolCall {
-    /// Whether it happened, as far as is known: yes, no, or nobody knows.
+    /// Reports whether the call took effect; none if that is unknown.
     pub(super) fn happened(&self) -> Option<bool> {
         match &self.result {
             Some((_, result)) => Some(!result.error),
-            // What is no call, and what does nothing, needs no answer.
+            // An attachment, or a call that changes nothing, needs no result.
             None if self.call.kind != Kind::ToolUse || self.asked == Call::Other => Some(true),
             None => None,
         }
     }
 
-    /// When it took effect.
+    /// Returns the time at which it took effect.
     pub(super) fn time(&self) -> Option<i64> {
         let answered = self.result.as_ref().and_then(|(_, result)| result.timestamp);
         answered.max(self.call.timestamp)
     }
 }
 
-/// Finds everything done with the files that are meant.
+/// Finds everything that was done with the wanted files.
 pub(super) fn find(
     reader: &Reader,
     wanted: &Wanted,
@@ -86,29 +88,29 @@ pub(super) fn find(
         without.extend(READERS);
     }
     if !scope.mentions {
-        without.extend(SEEKERS);
+        without.extend(SEARCHERS);
     }
     let about = About { spellings: &spellings, kinds, without_tools: &without, filter, ..About::default() };
-    let mut tool_calls = paired(reader, reader.about(&about)?)?;
-    let mut touches = shares_of(&tool_calls, 0, &|path| wanted.matches(path));
+    let mut tool_calls = pair(reader, reader.about(&about)?)?;
+    let mut touches = touches_of(&tool_calls, 0, &|path| wanted.matches(path));
     let mut files: BTreeSet<String> = touches.iter().map(|touch| touch.path.clone()).collect();
     wanted.prefer_exact(&mut files);
     touches.retain(|touch| files.contains(&touch.path));
-    let (more, of_folders) = folder_deals(reader, &files, tool_calls.len(), filter)?;
+    let (more, of_folders) = calls_on_folders(reader, &files, tool_calls.len(), filter)?;
     tool_calls.extend(more);
     touches.extend(of_folders);
     touches.retain(|touch| scope.admits(touch.what));
     Ok((tool_calls, touches))
 }
 
-/// What was done to the folders a file is in: deleting one deletes the file.
-fn folder_deals(
+/// Finds what was done to the folders that contain the files: deleting a folder deletes its files.
+fn calls_on_folders(
     reader: &Reader,
     files: &BTreeSet<String>,
     first: usize,
     filter: Option<&Filter>,
 ) -> Result<(Vec<ToolCall>, Vec<FileTouch>)> {
-    if files.is_empty() || files.len() > FOLDERS_OF {
+    if files.is_empty() || files.len() > MAX_FILES_WITH_FOLDERS {
         return Ok((Vec::new(), Vec::new()));
     }
     let folders: BTreeSet<String> = files.iter().flat_map(|file| folders_above(file)).collect();
@@ -127,11 +129,11 @@ fn folder_deals(
         filter,
         ..About::default()
     };
-    let tool_calls = paired(reader, reader.about(&about)?)?;
+    let tool_calls = pair(reader, reader.about(&about)?)?;
     let mut touches = Vec::new();
     for file in files {
         let above: BTreeSet<String> = folders_above(file).iter().map(|folder| identity(folder)).collect();
-        for touch in shares_of(&tool_calls, first, &|path| above.contains(&identity(path))) {
+        for touch in touches_of(&tool_calls, first, &|path| above.contains(&identity(path))) {
             let reaches_down =
                 matches!(touch.effect, Some(FileEffect::Delete | FileEffect::Restore | FileEffect::RenameTo { .. }));
             if reaches_down {
@@ -144,13 +146,13 @@ fn folder_deals(
     Ok((tool_calls, touches))
 }
 
-/// A line's id and the call's in it: the same in all copies.
-type CallName = (String, Option<String>);
+/// The id of a line and of the call in it, which are the same in all copies.
+type CallId = (String, Option<String>);
 
-/// Brings calls and results together, and copies of a call into one.
-fn paired(reader: &Reader, found: Vec<(FileKey, Document)>) -> Result<Vec<ToolCall>> {
+/// Pairs calls with their results, and combines copies of the same call.
+fn pair(reader: &Reader, found: Vec<(FileKey, Document)>) -> Result<Vec<ToolCall>> {
     let mut results: HashMap<(FileKey, String), Vec<Document>> = HashMap::new();
-    let mut calls: HashMap<CallName, Vec<(FileKey, Document)>> = HashMap::new();
+    let mut calls: HashMap<CallId, Vec<(FileKey, Document)>> = HashMap::new();
     let mut order = Vec::new();
     for (key, document) in found {
         if document.kind == Kind::ToolResult {
@@ -166,10 +168,14 @@ fn paired(reader: &Reader, found: Vec<(FileKey, Document)>) -> Result<Vec<ToolCa
             copies.push((key, document));
         }
     }
-    order.iter().filter_map(|name| calls.remove(name)).map(|copies| deal_of(reader, copies, &mut results)).collect()
+    order
+        .iter()
+        .filter_map(|name| calls.remove(name))
+        .map(|copies| tool_call_of(reader, copies, &mut results))
+        .collect()
 }
 
-fn deal_of(
+fn tool_call_of(
     reader: &Reader,
     copies: Vec<(FileKey, Document)>,
     results: &mut HashMap<(FileKey, String), Vec<Document>>,
@@ -179,13 +185,13 @@ fn deal_of(
     for (key, call) in copies {
         let place = if answered.is_empty() { String::new() } else { path_of(reader, key)? };
         let id = call.tool_use.clone().unwrap_or_default();
-        let result = results.get(&(key, id)).and_then(|found| whole_result(found, call.line));
+        let result = results.get(&(key, id)).and_then(|found| first_result(found, &call));
         answered.push((key, call, result, place));
     }
     if answered.len() > 1 {
         answered[0].3 = path_of(reader, answered[0].0)?;
     }
-    // The earliest copy speaks; the conversation itself rather than the copy a subagent was given of it.
+    // Show the earliest copy, and the conversation itself rather than the copy that a subagent was given.
     answered
         .sort_by(|a, b| (a.1.timestamp, a.1.agent.is_some(), &a.3).cmp(&(b.1.timestamp, b.1.agent.is_some(), &b.3)));
     let elsewhere = answered.iter().skip(1).find_map(|(key, _, result, _)| result.clone().map(|result| (*key, result)));
@@ -207,27 +213,17 @@ fn deal_of(
     Ok(ToolCall { key, call, result, also_in: sessions, asked, touches })
 }
 
-/// The answer to a call: the first behind it, its pieces joined.
-fn whole_result(found: &[Document], after: u64) -> Option<Document> {
-    let line = found.iter().map(|result| result.line).filter(|line| *line >= after).min()?;
-    let mut parts: Vec<&Document> = found.iter().filter(|result| result.line == line).collect();
-    parts.sort_by_key(|part| part.part);
-    let mut whole = (*parts.first()?).clone();
-    parts[1..].iter().for_each(|part| whole.text.push_str(&part.text));
-    Some(whole)
-}
-
 fn path_of(reader: &Reader, key: FileKey) -> Result<String> {
     Ok(reader.summary(key)?.map(|file| file.path().to_string_lossy().into_owned()).unwrap_or_default())
 }
 
-/// What deals do to the files that are meant.
-fn shares_of(tool_calls: &[ToolCall], first: usize, is_meant: &dyn Fn(&str) -> bool) -> Vec<FileTouch> {
+/// Returns what calls do to the wanted files.
+fn touches_of(tool_calls: &[ToolCall], first: usize, is_wanted: &dyn Fn(&str) -> bool) -> Vec<FileTouch> {
     let mut touches = Vec::new();
     for (at, tool_call) in tool_calls.iter().enumerate() {
-        let place = first + at;
+        let index = first + at;
         let new_touch = |path: &str, what, other: Option<String>| FileTouch {
-            tool_call: place,
+            tool_call: index,
             path: path.to_string(),
             what,
             other,
@@ -237,8 +233,8 @@ fn shares_of(tool_calls: &[ToolCall], first: usize, is_meant: &dyn Fn(&str) -> b
         let cwd = tool_call.call.cwd.as_deref();
         match &tool_call.asked {
             Call::Command(_) => {
-                for touch in tool_call.touches.iter().filter(|touch| is_meant(&touch.path)) {
-                    let (what, other) = what_of(&touch.effect);
+                for touch in tool_call.touches.iter().filter(|touch| is_wanted(&touch.path)) {
+                    let (what, other) = action_of(&touch.effect);
                     touches.push(FileTouch {
                         inferred: true,
                         effect: Some(touch.effect.clone()),
@@ -249,7 +245,7 @@ fn shares_of(tool_calls: &[ToolCall], first: usize, is_meant: &dyn Fn(&str) -> b
             Call::Rename { from, to } => {
                 let (from, to) = (normal_path(from, cwd), normal_path(to, cwd));
                 for (path, other) in [(&from, &to), (&to, &from)] {
-                    if is_meant(path) {
+                    if is_wanted(path) {
                         let effect = if path == &from {
                             FileEffect::RenameTo { to: Some(to.clone()) }
                         } else {
@@ -263,8 +259,8 @@ fn shares_of(tool_calls: &[ToolCall], first: usize, is_meant: &dyn Fn(&str) -> b
                 }
             }
             asked => {
-                let what = plain_what(tool_call, asked);
-                let mut files: Vec<&String> = tool_call.call.files.iter().filter(|file| is_meant(file)).collect();
+                let what = action_of_call(tool_call, asked);
+                let mut files: Vec<&String> = tool_call.call.files.iter().filter(|file| is_wanted(file)).collect();
                 files.dedup();
                 touches.extend(files.into_iter().map(|file| new_touch(file, what, None)));
             }
@@ -273,7 +269,8 @@ fn shares_of(tool_calls: &[ToolCall], first: usize, is_meant: &dyn Fn(&str) -> b
     touches
 }
 
-fn what_of(effect: &FileEffect) -> (FileAction, Option<String>) {
+/// Returns the action that an effect is, and the other file it involves.
+fn action_of(effect: &FileEffect) -> (FileAction, Option<String>) {
     match effect {
         FileEffect::Write(_) | FileEffect::Restore => (FileAction::Overwrite, None),
         FileEffect::Copy { from } => (FileAction::Overwrite, Some(from.clone())),
@@ -284,7 +281,8 @@ fn what_of(effect: &FileEffect) -> (FileAction, Option<String>) {
     }
 }
 
-fn plain_what(tool_call: &ToolCall, asked: &Call) -> FileAction {
+/// Returns the action of a call that names its file.
+fn action_of_call(tool_call: &ToolCall, asked: &Call) -> FileAction {
     let result = tool_call.result.as_ref().map(|(_, result)| result);
     let trace = result.and_then(|result| result.trace.as_ref());
     match asked {

@@ -1,23 +1,24 @@
-//! What was said before and after a hit: along the conversation, not along the file, since a file holds abandoned
-//! branches and side by side replies. Calls of tools come with their results.
+//! The messages before and after a hit. They follow the conversation and not the file, because a file also contains
+//! abandoned branches and parallel replies. Tool calls come with their results.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::archive::search::Question;
 use crate::archive::search::answer::Around;
+use crate::archive::tool_pairs::answers;
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
 use crate::index::{RawHit, Reader};
 use crate::redact::redact;
 use crate::untrusted::Untrusted;
 
-/// How many documents behind a hit are looked at for each message that is wanted.
+/// Documents that are read for each message that is wanted.
 const AHEAD: usize = 12;
-/// How much of a message is given.
+/// Bytes of a message that are shown.
 const LENGTH: usize = 400;
 
-/// The messages before and after a hit, in the order they were said.
+/// Returns the messages before and after a hit, in the order of the conversation.
 pub(super) fn around(
     reader: &Reader,
     found: &RawHit,
@@ -28,10 +29,10 @@ pub(super) fn around(
     if before == 0 && after == 0 {
         return Ok((Vec::new(), Vec::new()));
     }
-    let (behind, ahead) = reader.neighbours(found, before * AHEAD + AHEAD, after * AHEAD + AHEAD)?;
-    let near: Vec<&Document> = behind.iter().chain(&ahead).collect();
+    let (before_hit, after_hit) = reader.neighbours(found, before * AHEAD + AHEAD, after * AHEAD + AHEAD)?;
+    let near: Vec<&Document> = before_hit.iter().chain(&after_hit).collect();
     let (mut earlier, mut later) = if is_seen_from_outside(hit) {
-        (beside(hit, behind.iter().rev(), before), beside(hit, ahead.iter(), after))
+        (in_file_order(hit, before_hit.iter().rev(), before), in_file_order(hit, after_hit.iter(), after))
     } else {
         let mut earlier = chain_back(reader, hit, &near, before)?;
         let later = chain_on(hit, &mut earlier, &near, after);
@@ -45,13 +46,14 @@ pub(super) fn around(
     Ok((shown(&mut earlier), shown(&mut later)))
 }
 
-/// Messages of a subagent that stand in its parent's file name no parent of their own: there, the order of the file is
-/// that of the conversation.
+/// Reports whether this is a message of a subagent in the file of its parent. Such messages name no parent of their own, and
+/// the order of the file is that of the conversation.
 fn is_seen_from_outside(document: &Document) -> bool {
     document.via.is_some() && document.parent.is_none()
 }
 
-fn beside<'d>(hit: &Document, near: impl Iterator<Item = &'d Document>, wanted: usize) -> Turns {
+/// Takes messages of the same subagent in the order of the file.
+fn in_file_order<'d>(hit: &Document, near: impl Iterator<Item = &'d Document>, wanted: usize) -> Turns {
     let mut turns = Turns::around(hit, wanted);
     let same = near.filter(|one| is_seen_from_outside(one) && one.agent == hit.agent && one.part == 0);
     for document in same.filter(|one| one.uuid != hit.uuid) {
@@ -77,15 +79,15 @@ fn chain_back(reader: &Reader, hit: &Document, near: &[&Document], wanted: usize
     Ok(turns)
 }
 
-/// Follows the children of a message; where there are several, the last one is where the conversation went on.
+/// Follows the children of a message. Of several, the conversation continues with the last one.
 fn chain_on(hit: &Document, earlier: &mut Turns, near: &[&Document], wanted: usize) -> Turns {
     let mut turns = Turns::around(hit, wanted);
     turns.seen.extend(earlier.seen.iter().cloned());
     let child_of = |uuid: &str, seen: &HashSet<String>| {
         let children = near.iter().copied().filter(|one| one.parent.as_deref() == Some(uuid) && one.agent == hit.agent);
         let fresh = children.filter(|one| one.part == 0 && one.uuid.as_ref().is_some_and(|id| !seen.contains(id)));
-        // Of several calls at once, each but the last is followed by the next call and by its own result, where the
-        // conversation does not go on.
+        // Each of several parallel calls has the next call and its own result as children. The conversation continues with
+        // the next call.
         let (results, others): (Vec<&Document>, Vec<&Document>) = fresh.partition(|one| one.kind == Kind::ToolResult);
         others.last().or(results.last()).copied()
     };
@@ -95,7 +97,7 @@ fn chain_on(hit: &Document, earlier: &mut Turns, near: &[&Document], wanted: usi
     }
     while let Some(document) = current {
         let uuid = document.uuid.clone().unwrap_or_default();
-        // The result of a call that came before the hit belongs to that.
+        // The result of a call before the hit belongs to that call.
         if !earlier.pair(document) && !turns.take(document.clone()) {
             break;
         }
@@ -105,13 +107,13 @@ fn chain_on(hit: &Document, earlier: &mut Turns, near: &[&Document], wanted: usi
     turns
 }
 
-/// Messages in a row; a call and its result are one.
+/// Consecutive messages. A call and its result count as one.
 struct Turns {
     entries: Vec<Entry>,
     wanted: usize,
-    /// Whether what Claude Code itself put in is wanted too.
+    /// Set if text that Claude Code itself put in is wanted too.
     with_meta: bool,
-    /// The ids of what was met.
+    /// The ids of all messages met so far.
     seen: HashSet<String>,
 }
 
@@ -121,13 +123,13 @@ struct Entry {
 }
 
 impl Turns {
-    /// None yet, near a hit. Reminders and the like are only of interest to whoever looks for them.
+    /// Starts next to a hit. Reminders and the like are only shown around hits of their own kind.
     fn around(hit: &Document, wanted: usize) -> Self {
         let seen = hit.uuid.iter().cloned().collect();
         Self { entries: Vec::new(), wanted, with_meta: hit.role == Role::Meta, seen }
     }
 
-    /// Takes the next message, earlier or later than those before; says whether there was room for it.
+    /// Takes the next message away from the hit. Returns false if there is no room for it.
     fn take(&mut self, document: Document) -> bool {
         if self.pair(&document) || document.role == Role::Meta && !self.with_meta {
             return true;
@@ -139,7 +141,7 @@ impl Turns {
         has_room
     }
 
-    /// Puts a result beside its call, or a call before its result, if that is there.
+    /// Adds a result to its call, or a call to its result, if the other one is there already.
     fn pair(&mut self, document: &Document) -> bool {
         for entry in &mut self.entries {
             if answers(document, &entry.document) {
@@ -147,14 +149,14 @@ impl Turns {
                 return true;
             }
             if answers(&entry.document, document) {
-                entry.put_behind(document.clone());
+                entry.set_call(document.clone());
                 return true;
             }
         }
         false
     }
 
-    /// Puts beside calls and results what belongs to them and stands near, though not on the way.
+    /// Adds results and calls that are nearby but were not met on the way.
     fn complete(&mut self, hit: &Document, near: &[&Document]) {
         for entry in &mut self.entries {
             if let Some(result) =
@@ -163,21 +165,15 @@ impl Turns {
                 entry.result.get_or_insert_with(|| result.text.clone());
             }
             if let Some(call) = near.iter().find(|one| answers(&entry.document, one)) {
-                entry.put_behind((*call).clone());
+                entry.set_call((*call).clone());
             }
         }
     }
 }
 
-/// Whether one is the result of the other.
-fn answers(result: &Document, call: &Document) -> bool {
-    let of_call = call.kind == Kind::ToolUse && result.kind == Kind::ToolResult;
-    of_call && call.tool_use.is_some() && result.tool_use == call.tool_use
-}
-
 impl Entry {
-    /// Makes a result that of its call.
-    fn put_behind(&mut self, call: Document) {
+    /// Turns the entry of a result into that of its call.
+    fn set_call(&mut self, call: Document) {
         let result = std::mem::replace(&mut self.document, call);
         self.result = Some(result.text);
     }
@@ -197,7 +193,7 @@ impl Entry {
     }
 }
 
-/// The beginning of a text on one line, rid of secrets.
+/// Returns the beginning of a text on one line, with secrets masked.
 fn beginning(text: &str, reveal: bool) -> String {
     let text = if reveal { Cow::Borrowed(text) } else { redact(text) };
     let mut line = String::new();
