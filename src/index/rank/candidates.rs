@@ -1,8 +1,9 @@
-//! Translates a [`Query`] into tantivy queries: one that selects every candidate, and others that only add to the score.
+//! Translates a [`Query`] into tantivy queries: one that selects every candidate, and others that only add to the
+//! score.
 //!
-//! Plain words become one disjunction over words and identifiers. A hit need not contain all of them; ranking puts those
-//! with more first. Words in too many documents of a large index only rank and do not select, and neither do phrases.
-//! That keeps a search fast as the index grows. Quoted words, groups and filters must match.
+//! Plain words become one disjunction over words and identifiers. A hit need not contain all of them; ranking puts
+//! those with more first. Words in too many documents of a large index only rank and do not select, and neither do
+//! phrases. That keeps a search fast as the index grows. Quoted words, groups and filters must match.
 
 use memchr::memmem;
 use tantivy::query::{
@@ -59,7 +60,7 @@ struct ScoringClause {
     query: Box<dyn TantivyQuery>,
     /// The number of matching documents. `None` for a phrase that only ranks, because its words already select.
     documents: Option<u64>,
-    /// The term, if the clause is a single one.
+    /// The term, if the clause is a single term.
     term: Option<Term>,
     /// Set for a word of the query and for its corrections. Not set for two words joined, or for another form.
     own: bool,
@@ -129,9 +130,9 @@ impl Reader {
         })
     }
 
-    /// Returns the query for all words of the query as one phrase. In a script without blanks, each piece is a phrase of
-    /// its own and all must match. The pairs of characters in them are so common that nothing else distinguishes a text
-    /// with all pieces from a text that repeats one of them.
+    /// Returns the query for all words as one phrase. If there are several pieces in a script without blanks, each
+    /// piece is a phrase of its own and all must match. Their pairs of characters are so common that nothing else
+    /// distinguishes a text with all pieces from a text that repeats one of them.
     fn words_in_order(&self, query: &Query, corrections: &Corrections) -> Option<Box<dyn TantivyQuery>> {
         if query.chunks.len() > 1 && query.chunks.iter().all(is_unspaced) {
             let phrases = query.chunks.iter().map(|chunk| phrase(self.fields.body, &chunk.terms));
@@ -160,8 +161,8 @@ impl Reader {
                 self.push_clauses(whole, plan.corrections, &mut scoring)?;
             }
             if chunk.terms.len() > 1 {
-                // Each pair of characters may be common although few texts contain the phrase. So the phrase may select,
-                // at no cost to the budget.
+                // Each pair of characters may be common although few texts contain the phrase. So the phrase may
+                // select, at no cost to the budget.
                 let documents = is_unspaced(chunk).then_some(0);
                 scoring.push(ScoringClause {
                     query: phrase(body, &chunk.terms),
@@ -305,8 +306,8 @@ impl Reader {
         Ok(Box::new(BooleanQuery::union(vec![starts_with(&whole)?, unsplit, together])))
     }
 
-    /// Returns the query for terms that contain a piece of text. Compares every term of the index, unless the piece is a
-    /// prefix. Matches everything if there are too many terms.
+    /// Returns the query for terms that contain a piece of text. Compares every term of the index, unless the piece is
+    /// a prefix. Matches everything if there are too many terms.
     fn part(&self, text: &str, open_left: bool, open_right: bool) -> tantivy::Result<Box<dyn TantivyQuery>> {
         let body = self.fields.body;
         if !open_left {
@@ -345,7 +346,8 @@ fn rarest(clauses: &[ScoringClause]) -> Option<Box<dyn TantivyQuery>> {
 }
 
 /// Splits clauses into those that select and those that only rank. The query's own words select first, then the rest,
-/// each from the rarest on. One own word selects even over the budget: `error message` must not only find `errorMessage`.
+/// each from the rarest on. One own word selects even over the budget: `error message` must not only find
+/// `errorMessage`.
 fn divide(mut clauses: Vec<ScoringClause>, budget: u64) -> (Vec<ScoringClause>, Vec<ScoringClause>) {
     clauses.sort_by_key(|clause| (!clause.own, clause.documents.unwrap_or(u64::MAX)));
     let (mut selected, mut own): (u64, u64) = (0, 0);

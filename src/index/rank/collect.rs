@@ -273,11 +273,12 @@ pub(in crate::index) fn dedup(
     (matches, copies_by_group)
 }
 
-/// Prompts of the history that their sessions show better, because they include pasted text. Contains the best score of
-/// each session's other hits. If that comes near the prompt's score, the other hit is likely the prompt itself.
+/// The best score of each session's hits outside the prompt history. If it comes near the score of a prompt in the
+/// history, that hit is likely the same prompt. The session shows it better, because it includes pasted text.
 pub(in crate::index) struct ShownElsewhere(HashMap64<Score>);
 
 impl ShownElsewhere {
+    /// Collects the best scores of all sessions among the hits.
     pub(in crate::index) fn by(hits: &[RawHit]) -> Self {
         let mut best: HashMap64<Score> = HashMap64::default();
         for hit in hits.iter().filter(|hit| !is_history(hit)) {
@@ -333,7 +334,7 @@ fn is_duplicate(hit: &RawHit) -> bool {
 /// Reports whether `a` is shown rather than `b`: of two copies of a message the earlier one, of two parts the one that
 /// matches better.
 fn comes_first(a: &RawHit, b: &RawHit, details: &Details<'_>) -> bool {
-    // Duplicates are removed later. If one were shown for its copy, both would be lost.
+    // Duplicates are removed later. If a duplicate were shown instead of its copy, both would be lost.
     if is_duplicate(a) != is_duplicate(b) {
         return is_duplicate(b);
     }
@@ -358,8 +359,8 @@ fn comes_first(a: &RawHit, b: &RawHit, details: &Details<'_>) -> bool {
     if source_a != source_b {
         return source_a < source_b;
     }
-    // A line that was written twice, or parts with the same score. Compare lines first, because the order in the index may
-    // change with every merge.
+    // A line that was written twice, or parts with the same score: compare lines first, because the order in the index
+    // may change with every merge.
     let line = |hit: &RawHit| (details.reader.line_of(hit.address), hit.address);
     if a.score == b.score { line(a) < line(b) } else { a.score > b.score }
 }

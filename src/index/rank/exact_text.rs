@@ -9,7 +9,6 @@ use crate::index::hash_map::HashMap64;
 use crate::index::rank::Factors;
 use crate::index::rank::collect::RawHit;
 use crate::index::rank::weights::{AS_TYPED, READ_CAP};
-
 use crate::index::read::Reader;
 use crate::query::{Query, Shape};
 
@@ -33,8 +32,8 @@ impl Reader {
             let Some(factors) = factors.get_mut(&hit.group) else { continue };
             let before = (factors.lifted * factors.verbatim).max(f32::MIN_POSITIVE);
             factors.verbatim *= AS_TYPED;
-            // More than one identifier hardly ever matches letter by letter by chance. So this hit comes before texts that
-            // only contain the words more often. Paths are excluded, because many listings contain them.
+            // More than one identifier hardly ever matches letter by letter by chance. So this hit comes before texts
+            // that only contain the words more often. Paths are excluded, because many listings contain them.
             if query.shape != Shape::Path && query.chunks.len() > 1 {
                 factors.lift_to((factors.lifted + 2.0 * best) / 3.0);
             }

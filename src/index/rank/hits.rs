@@ -19,8 +19,8 @@ impl Reader {
         hits.iter().map(|hit| self.fetch(hit)).collect()
     }
 
-    /// Tests the text of each hit until the deadline. Returns the groups of the tested hits with the results. Reads texts
-    /// in storage order, because many texts share one compressed block.
+    /// Tests the text of each hit until the deadline. Returns the groups of the tested hits with the results. Reads
+    /// texts in storage order, because many texts share one compressed block.
     pub fn read_each(
         &self,
         hits: &[RawHit],

@@ -29,10 +29,9 @@ use crate::index::hash_map::HashMap64;
 use crate::index::hash_map::HashSet64;
 use crate::index::rank::candidates::{Candidates, SearchPlan};
 use crate::index::rank::collect::{Details, HitCollector, RawHit, ShownElsewhere, Wanted, dedup};
-use crate::index::rank::weights::{RESCORED, RESERVED, UNKNOWN_SESSION};
-
 use crate::index::rank::score::prior_for;
 use crate::index::rank::spelling::Corrections;
+use crate::index::rank::weights::{RESCORED, RESERVED, UNKNOWN_SESSION};
 use crate::index::read::Reader;
 use crate::index::schema::{from_class, session_key};
 use crate::query::{Filter, Query};

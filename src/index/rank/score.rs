@@ -13,13 +13,12 @@ use crate::error::Result;
 use crate::index::hash_map::HashMap64;
 use crate::index::rank::candidates::{corrected_sequence, is_common, phrase, term};
 use crate::index::rank::collect::RawHit;
+use crate::index::rank::seek::Probe;
+use crate::index::rank::spelling::Corrections;
 use crate::index::rank::weights::{
     AGE_HALF, AGE_SHARE, ANSWER, AS_ONE, AS_TYPED_IN_ONE, BY_NO_CHANCE, COVERED_LEAST, FILE_CHANGED, FILE_READ, HUMAN,
     IN_ORDER, LOOSE_PART, META, OTHER_FORM_COVERED, PAIRS_COMPARED, SCATTERED, TITLE, TOOL_OUTPUT, UNKNOWN_SESSION,
 };
-
-use crate::index::rank::seek::Probe;
-use crate::index::rank::spelling::Corrections;
 use crate::index::rank::{Factors, Search};
 use crate::index::read::Reader;
 use crate::index::schema::{Action, action_of, from_class};
@@ -216,13 +215,13 @@ impl Reader {
     }
 }
 
-/// Runs `look` on the documents of each segment, in parallel. The addresses must be sorted.
+/// Calls `run` with the documents of each segment, in parallel. The addresses must be sorted.
 fn per_segment<T: Send>(
     addresses: &[DocAddress],
-    look: impl Fn(&[DocAddress]) -> tantivy::Result<T> + Send + Sync,
+    run: impl Fn(&[DocAddress]) -> tantivy::Result<T> + Send + Sync,
 ) -> tantivy::Result<Vec<T>> {
     let segments: Vec<_> = addresses.chunk_by(|a, b| a.segment_ord == b.segment_ord).collect();
-    segments.into_par_iter().with_max_len(1).map(look).collect()
+    segments.into_par_iter().with_max_len(1).map(run).collect()
 }
 
 /// The shares of a term that documents contain.

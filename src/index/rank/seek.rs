@@ -1,7 +1,7 @@
 //! Tests whether a query matches given documents of a segment.
 //!
-//! tantivy usually advances to the next document that matches. For a phrase, that compares all positions of its words in
-//! documents that were not asked for.
+//! tantivy usually advances to the next document that matches. For a phrase, that compares all positions of its words
+//! in documents that were not asked for.
 
 use tantivy::query::{Scorer, Weight};
 use tantivy::{DocId, Score, SeekDangerResult, SegmentReader};

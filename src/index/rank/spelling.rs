@@ -131,8 +131,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Treats an unknown word at the end of a query as an unfinished word rather than as a misspelled one. Completions much
-    /// rarer than the corrections are left out.
+    /// Treats an unknown word at the end of a query as an unfinished word rather than as a misspelled one. Completions
+    /// much rarer than the corrections are left out.
     fn complete(&self, last: &Chunk, found: &mut Corrections) -> tantivy::Result<()> {
         let [word] = last.terms.as_slice() else { return Ok(()) };
         let Some(meant) = found.meant.get_mut(word).filter(|_| word.chars().all(char::is_alphabetic)) else {
@@ -179,8 +179,8 @@ impl Reader {
         Ok(true)
     }
 
-    /// Finds identifiers that contain a word anywhere, such as `kitprovider`. Identifiers have to be compared one by one.
-    /// So this is the last resort, compares a limited number of each segment, and reads them once for all words.
+    /// Finds identifiers that contain a word anywhere, such as `kitprovider`. Identifiers have to be compared one by
+    /// one. So this is the last resort, compares a limited number of each segment, and reads them once for all words.
     fn find_inside(&self, chunks: &[Chunk], found: &mut Corrections) -> tantivy::Result<()> {
         let words = chunks.iter().filter(|chunk| !chunk.quoted).flat_map(|chunk| &chunk.terms);
         let long = words.filter(|word| word.chars().count() >= LEAST_INSIDE);
@@ -215,11 +215,11 @@ impl Reader {
     /// Finds terms in all segments, in parallel. Returns each with the number of documents that contain it.
     fn in_all_segments(
         &self,
-        look: impl Fn(&SegmentReader) -> tantivy::Result<Vec<(String, u64)>> + Send + Sync,
+        find: impl Fn(&SegmentReader) -> tantivy::Result<Vec<(String, u64)>> + Send + Sync,
     ) -> tantivy::Result<BTreeMap<String, u64>> {
         let segments = self.searcher.segment_readers().par_iter().with_max_len(1);
         let mut all: BTreeMap<String, u64> = BTreeMap::new();
-        for (term, documents) in segments.map(look).collect::<tantivy::Result<Vec<_>>>()?.into_iter().flatten() {
+        for (term, documents) in segments.map(find).collect::<tantivy::Result<Vec<_>>>()?.into_iter().flatten() {
             *all.entry(term).or_default() += documents;
         }
         Ok(all)
@@ -293,7 +293,8 @@ impl Reader {
         self.with_weights(ranked)
     }
 
-    /// Returns the number of documents that contain a term. Of several terms with blanks between them, the rarest counts.
+    /// Returns the number of documents that contain a term. Of several terms with blanks between them, the rarest
+    /// counts.
     pub(in crate::index) fn frequency(&self, term: &str) -> tantivy::Result<u64> {
         let mut least = u64::MAX;
         for term in term.split(' ') {
@@ -302,8 +303,8 @@ impl Reader {
         Ok(least)
     }
 
-    /// Returns the terms that contain a character. For a script without blanks, the index contains pairs of characters and
-    /// hardly ever single ones.
+    /// Returns the terms that contain a character. For a script without blanks, the index contains pairs of characters
+    /// and hardly ever single ones.
     fn pairs_with(&self, c: char) -> tantivy::Result<Vec<Meant>> {
         let mut pairs: BTreeMap<String, u64> = BTreeMap::new();
         for reader in self.searcher.segment_readers() {
@@ -343,7 +344,8 @@ impl Reader {
         Ok(similar)
     }
 
-    /// Returns the two words that were written as one. Of all ways to split them, the one with the most common words wins.
+    /// Returns the two words that were written as one. Of all ways to split them, the one with the most common words
+    /// wins.
     fn split_in_two(&self, word: &str) -> tantivy::Result<Vec<Meant>> {
         let mut known = BTreeMap::new();
         for (at, _) in word.char_indices().skip(LEAST_PART) {
@@ -359,9 +361,9 @@ impl Reader {
         Ok(self.most_common(known, 1))
     }
 
-    /// Returns terms up to `max_distance` typos away. Of the same distance, terms with the same first letter come first,
-    /// then more common ones. With more than one typo, the first letter must match: people hardly ever mistype the first
-    /// letter and another one, and searching for that takes most of the time.
+    /// Returns terms up to `max_distance` typos away. Of the same distance, terms with the same first letter come
+    /// first, then more common ones. With more than one typo, the first letter must match: people hardly ever mistype
+    /// the first letter and another one, and searching for that takes most of the time.
     fn similar_terms(&self, word: &str, max_distance: u8) -> tantivy::Result<Vec<Meant>> {
         let term = Term::from_field_text(self.fields.body, word);
         let one_typo = FuzzyTermQuery::new(term.clone(), 1, true).automaton()?;
@@ -404,8 +406,8 @@ impl Reader {
         Ok(self.with_weights(ranked))
     }
 
-    /// Turns terms into corrections with weights. A rare term must not outweigh a common one of the same distance, so all
-    /// of them together count as one word. Each term comes with its distance, whether its first letter differs, and
+    /// Turns terms into corrections with weights. A rare term must not outweigh a common one of the same distance, so
+    /// all of them together count as one word. Each term comes with its distance, whether its first letter differs, and
     /// `u64::MAX` minus its number of documents.
     fn with_weights(&self, ranked: Vec<(usize, bool, u64, String)>) -> Vec<Meant> {
         let all: u64 = ranked.iter().map(|(_, _, inverse, _)| u64::MAX - inverse).sum();

@@ -1,8 +1,8 @@
 //! All tuned numbers of ranking, and what each buys.
 //!
-//! A score is the product of the factors in [`super::Factors`]. A figure after "buys" is the session /
-//! message MRR@10 that is lost without the number, in thousandths. It was measured with the queries of
-//! `tests/it/ranking`, drawn from 49 MB of real sessions.
+//! A score is the product of the factors in [`super::Factors`]. A figure after "buys" is the session / message MRR@10
+//! that is lost without the number, in thousandths. It was measured with the queries of `tests/it/ranking`, drawn from
+//! 49 MB of real sessions.
 
 use std::ops::RangeInclusive;
 
