@@ -28,7 +28,7 @@ pub fn parse(text: &str, now: &Zoned, edge: Edge) -> Result<i64> {
     let period = parse_words(&folded, now).or_else(|| parse_span(&folded, now)).or_else(|| parse_numeric(&folded, now));
     let Some((from, to)) = period else {
         return Err(Error::new(ErrorKind::Usage, format!("cannot read {text:?} as a date"))
-            .hint(format!("say it as one of: {FORMS}")));
+            .hint(format!("use one of: {FORMS}")));
     };
     let at = match edge {
         Edge::Since => from,

@@ -140,7 +140,7 @@ pub fn kind_of_io(error: &io::Error) -> ErrorKind {
 fn hint_of_io(error: &io::Error) -> Option<String> {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Some("free some space; what was committed before is safe and the next run goes on from there".into())
+            Some("free some space; everything committed before is safe, and the next run continues from there".into())
         }
         _ => None,
     }

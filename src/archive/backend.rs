@@ -1,4 +1,4 @@
-//! What can answer questions: the embedded index now, a remote engine later.
+//! The [`Backend`] trait: answers requests. Today that is the embedded index; a remote engine could implement it too.
 
 use crate::archive::conversation::ConversationAnswer;
 use crate::archive::history::FileAnswer;
@@ -8,7 +8,7 @@ use crate::archive::sessions::SessionsAnswer;
 use crate::archive::upkeep::Status;
 use crate::error::Result;
 
-/// Answers questions. No method needs the whole index in memory.
+/// Answers requests. No method needs the whole index in memory.
 pub trait Backend: Send + Sync {
     /// Finds sessions and messages.
     fn search(&self, request: &SearchRequest, context: &Context) -> Result<SearchAnswer>;

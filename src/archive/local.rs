@@ -32,7 +32,7 @@ struct Open {
 }
 
 impl Local {
-    /// Names the transcripts and the folder of the index. Opens nothing.
+    /// Takes the folders with transcripts and the data folder. Opens nothing yet.
     pub fn new(roots: Vec<Root>, data_dir: &Path) -> Self {
         let folder = IndexFolder::new(data_dir, &roots);
         Self { roots, folder, open: Mutex::default() }
@@ -43,13 +43,13 @@ impl Local {
         &self.roots
     }
 
-    /// Returns the folder of the index, and the right to change it.
+    /// Returns the folder of the index, which can be locked and changed.
     pub fn folder(&self) -> &IndexFolder {
         &self.folder
     }
 
-    /// Opens the newest commit of the index, unless it is open already; none if there is no index yet. Until the next call,
-    /// all answers come from this commit.
+    /// Opens the newest commit of the index, unless it is open already. Returns `None` if there is no index yet. All
+    /// answers come from this commit until the next call.
     pub(crate) fn reopen(&self) -> Result<Option<Arc<Reader>>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.folder.stamp();
@@ -61,7 +61,7 @@ impl Local {
         Ok(reader)
     }
 
-    /// Returns the open index, opening it first if need be.
+    /// Returns the open index. Opens it first if necessary.
     pub(crate) fn reader(&self) -> Result<Arc<Reader>> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|open| open.reader.clone());
         match open {
@@ -70,13 +70,14 @@ impl Local {
         }
     }
 
-    /// Returns the folder of the index.
+    /// Returns the path of the index.
     pub fn directory(&self) -> PathBuf {
         self.folder.directory()
     }
 
-    /// Checks an index: its files against their checksums, its documents against the checkpoints, and what was read of each
-    /// transcript against the transcript; with `deep`, every byte of it and every stored document.
+    /// Checks the index: its files against their checksums, its documents against the checkpoints, and what was read of
+    /// each transcript against the transcript. With `deep`, checks every byte of the transcripts and every stored
+    /// document.
     pub fn verify(&self, deep: bool) -> Result<Verdict> {
         let check = || self.folder.read()?.map(|reader| upkeep::verify(&reader, deep)).transpose();
         self.folder.undisturbed(check)?.ok_or_else(no_index)
@@ -87,7 +88,7 @@ impl Local {
         self.reopen()?.map(|reader| upkeep::gone(&reader)).transpose().map(Option::unwrap_or_default)
     }
 
-    /// Removes everything from the index whose transcript is gone.
+    /// Removes the documents of deleted transcripts from the index.
     pub fn prune(&self, wait: Duration) -> Result<Removed> {
         upkeep::prune(&self.folder, wait)
     }
@@ -97,12 +98,12 @@ impl Local {
         upkeep::session_files(&*self.reader()?, prefix)
     }
 
-    /// Removes a session from the index, every word of it, and keeps it out.
+    /// Removes a session and every word of it from the index, and keeps it out.
     pub fn forget(&self, session: &str, wait: Duration) -> Result<Removed> {
         upkeep::forget(&self.folder, session, wait)
     }
 
-    /// Reports what will become of the sessions of a root if Claude Code deletes each `days` after it was last written.
+    /// Reports when the sessions of a root expire, if Claude Code deletes each one `days` after it was last written.
     pub fn retention(&self, status: &Status, root: &Path, days: u64, now: i64) -> Result<Retention> {
         Ok(retention(&status.scan, &self.reader()?.known()?, root, days, now))
     }

@@ -1,9 +1,9 @@
-//! The façade: everything that a front end can ask of the index.
+//! The façade for all front ends: every request to the index goes through an [`Archive`].
 //!
-//! An [`Archive`] opens the index, brings it up to date through a [`Runner`] and answers. All answers come from the commit
-//! that was the newest at the last call of [`Archive::freshen`] or [`Archive::reopen`]; both are cheap if nothing is new.
-//! Questions are [`request`]s as they were typed; answers are plain values that can be serialized. What has to be
-//! said about an answer is a [`Note`]. A process can keep an archive for as long as it runs.
+//! An [`Archive`] opens the index, brings it up to date through a [`Runner`] and answers. All answers come from the
+//! commit that was the newest at the last call of [`Archive::freshen`] or [`Archive::reopen`]. Both are cheap if
+//! nothing is new. The types in [`request`] are requests as they were typed. Answers are plain values that can be
+//! serialized. Remarks about an answer are [`Note`]s. A process can keep an archive for as long as it runs.
 //!
 //! ```no_run
 //! use unspool::archive::request::{Context, SearchRequest};
@@ -61,17 +61,17 @@ pub use session_info::SessionInfo;
 pub use sessions::SessionsAnswer;
 pub use stats::StatsAnswer;
 
-/// More than this is not read while somebody waits for an answer.
+/// Maximum number of new bytes to index before an answer.
 const CHEAP: u64 = 64 << 20;
-/// How long an answer waits for the index.
+/// Maximum time that an answer waits for the index.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Everything you and Claude Code ever said or did, ready to be asked.
+/// The index of all transcripts on this machine, with everything that front ends can ask of it.
 pub struct Archive {
     local: Arc<Local>,
     backend: Arc<dyn Backend>,
     runner: Box<dyn Runner>,
-    /// How far the index was behind after the last attempt to freshen it.
+    /// The lag of the index after the last attempt to freshen it.
     behind: Mutex<Option<Lag>>,
 }
 
@@ -92,7 +92,7 @@ impl Archive {
         &self.local
     }
 
-    /// Brings the index up to date, unless that would take long. Reports what there is to say, before it takes time.
+    /// Brings the index up to date, unless that would take long. Reports notes before the slow parts.
     pub fn freshen(&self, report: &mut dyn FnMut(Note)) -> Result<()> {
         let Some(reader) = self.local.reopen()? else {
             report(Note::FirstIndex);
@@ -112,7 +112,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Opens the newest commit of the index, without looking for new messages. Reports what there is to say about it.
+    /// Opens the newest commit of the index, without looking for new messages. Reports notes about the index.
     pub fn reopen(&self, report: &mut dyn FnMut(Note)) -> Result<()> {
         if let Some(reader) = self.local.reopen()? {
             self.missing_roots(true, report);
@@ -123,7 +123,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Reports folders with transcripts that do not exist. Of the usual places, one is enough.
+    /// Reports folders with transcripts that do not exist. One of the default folders is enough.
     fn missing_roots(&self, has_index: bool, report: &mut dyn FnMut(Note)) {
         let missing = |path: &Path| matches!(path.try_exists(), Ok(false));
         let roots = self.local.roots();
@@ -149,7 +149,7 @@ impl Archive {
         self.backend.conversation(request, context)
     }
 
-    /// Answers a question about a file: who changed it, who wrote a line, what it contained.
+    /// Answers a question about a file: its changes, the authors of its lines, or its earlier contents.
     pub fn file(&self, request: &FileRequest, context: &Context) -> Result<FileAnswer> {
         self.backend.file(request, context)
     }
@@ -159,13 +159,13 @@ impl Archive {
         self.backend.status()
     }
 
-    /// Counts what was done and what it cost.
+    /// Returns statistics on usage and cost.
     pub fn stats(&self, request: &StatsRequest, context: &Context) -> Result<StatsAnswer> {
         stats::answer(&*self.local.reader()?, request, context)
     }
 
-    /// Returns the command that goes on with a session in Claude Code, or an error that says why that is impossible. `id`
-    /// is a session, or a message or subagent of it.
+    /// Returns the command that resumes a session in Claude Code, or an error that says why that is impossible. `id` is
+    /// a session, or a message or subagent of it.
     pub fn resume(&self, id: &str, fork: bool, context: &Context) -> Result<(ResumeCommand, Vec<Note>)> {
         let reader = self.local.reader()?;
         let target = conversation::resolve(&reader, id)?;

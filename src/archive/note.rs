@@ -1,4 +1,4 @@
-//! Everything an answer has to explain, with one wording for all front ends.
+//! Notes: what an answer has to explain, with one wording for all front ends.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::untrusted::one_line;
 use crate::update::Lag;
 
-/// Something to say about an answer, next to the answer.
+/// A remark about an answer, shown next to it.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(tag = "note", rename_all = "snake_case")]
 pub enum Note {
-    /// A name in a filter matches nothing that the index knows.
+    /// A name in a filter matches nothing in the index.
     UnknownName {
         /// The field: `project`, `tool`.
         field: String,
@@ -25,7 +25,7 @@ pub enum Note {
     Corrected {
         /// The word as typed.
         word: String,
-        /// The other word.
+        /// The word that was searched for.
         meant: String,
     },
     /// Nothing matched the query as it was typed, so its operators were taken as plain words.
@@ -35,14 +35,14 @@ pub enum Note {
         /// The query.
         query: String,
     },
-    /// The query is a long text, of which only the most significant words were searched for.
+    /// The query is a long text. Only its most significant words were searched for.
     LongText {
-        /// Their number.
+        /// The number of these words.
         words: usize,
     },
-    /// Only text that Claude Code itself put in was found.
+    /// Only text inserted by Claude Code itself was found.
     OnlyMeta,
-    /// Too many texts would have had to be read, so there may be more hits.
+    /// There were too many texts to read, so there may be more hits.
     Incomplete,
     /// Nothing was found.
     Nothing {
@@ -61,23 +61,23 @@ pub enum Note {
         /// The verb: `changed`, `touched`.
         verb: String,
     },
-    /// The contents of a file at the time are not recorded.
+    /// The contents of a file at that time are not recorded.
     NothingRecorded {
         /// The file as typed.
         path: String,
     },
-    /// No session matches the filters, or there is none at all.
+    /// No session matches the filters, or there are no sessions at all.
     NoSessions {
-        /// Whether there were filters.
+        /// True if there were filters.
         filtered: bool,
     },
-    /// The filters choose parts of messages, so tokens are not counted.
+    /// The filters select parts of messages, so tokens are not counted.
     WithoutTokens,
     /// No message matches, so there is nothing to count.
     NothingToCount,
-    /// The session goes on in another one.
+    /// The session continues in another one.
     ContinuedIn {
-        /// The id of that one.
+        /// The id of the other session.
         session: String,
     },
     /// The index is not up to date.
@@ -86,12 +86,12 @@ pub enum Note {
     MissingRoot {
         /// The folder.
         path: String,
-        /// Whether there is an index to answer from.
+        /// True if there is an index to answer from.
         has_index: bool,
     },
     /// The index is empty.
     EmptyIndex,
-    /// There is no index yet, and all sessions are read now.
+    /// There is no index yet. All sessions are read now.
     FirstIndex,
 }
 

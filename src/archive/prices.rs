@@ -1,5 +1,5 @@
-//! What tokens cost: one dated table, which a configuration may add to. A model that is not in it has no price; none
-//! is ever guessed.
+//! Prices of tokens: one dated table, to which the configuration may add. A model that is not in the table has no
+//! price; prices are never guessed.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 /// table was compared with.
 pub const PRICES_OF: &str = "2026-10-10";
 
-/// Tokens, each sort apart.
+/// Numbers of tokens by type.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Tokens {
     /// Fresh input.
     pub input: u64,
     /// Input written to the cache.
     pub cache_write: u64,
-    /// How much of that is kept for an hour rather than five minutes.
+    /// The part of `cache_write` that is kept for an hour instead of five minutes.
     pub cache_hour: u64,
     /// Input read from the cache.
     pub cache_read: u64,
@@ -25,17 +25,17 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// All input, whether it came from the cache or not.
+    /// Returns all input, from the cache or not.
     pub fn read_in(&self) -> u64 {
         self.input + self.cache_write + self.cache_read
     }
 
-    /// All of them.
+    /// Returns the number of all tokens.
     pub fn total(&self) -> u64 {
         self.read_in() + self.output
     }
 
-    /// How much of the input came from the cache, from 0 to 1.
+    /// Returns the share of the input that came from the cache, from 0 to 1.
     pub fn hit_rate(&self) -> Option<f64> {
         (self.read_in() > 0).then(|| self.cache_read as f64 / self.read_in() as f64)
     }
@@ -62,14 +62,14 @@ pub struct Price {
     pub cache_read: f64,
     /// Output.
     pub output: f64,
-    /// From how many tokens of input, cached or not, all of a message costs how many times as much: input and output.
+    /// The surcharge on messages with long input.
     pub long: Option<Long>,
 }
 
-/// A surcharge on long conversations.
+/// A surcharge on long conversations. It applies to all tokens of a message.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Long {
-    /// More input than this counts as long.
+    /// Applies to messages with more input tokens than this, cached or not.
     pub above: u64,
     /// The factor for all input.
     pub input: f64,
@@ -78,36 +78,39 @@ pub struct Long {
 }
 
 impl Price {
-    /// The usual relations: 1.25 of the input for a cache of five minutes, 2 for an hour, 0.1 for reading it.
+    /// Returns a price with the usual ratios to input: 1.25 for a cache write of five minutes, 2 for an hour, 0.1 for a
+    /// cache read.
     pub const fn usual(input: f64, output: f64) -> Self {
         Self { input, cache_write: input * 1.25, cache_hour: input * 2.0, cache_read: input * 0.1, output, long: None }
     }
 
+    /// Sets the price of a cache read.
     const fn reading(mut self, cache_read: f64) -> Self {
         self.cache_read = cache_read;
         self
     }
 
+    /// Sets the surcharge.
     const fn long(mut self, above: u64, input: f64, output: f64) -> Self {
         self.long = Some(Long { above, input, output });
         self
     }
 
-    /// What one message costs, in billionths of a US dollar.
+    /// Returns the cost of one message, in billionths of a US dollar.
     pub fn of(&self, tokens: &Tokens) -> u64 {
         let long = self.long.filter(|long| tokens.read_in() > long.above);
         let (more_in, more_out) = long.map_or((1.0, 1.0), |long| (long.input, long.output));
-        let minutes = tokens.cache_write.saturating_sub(tokens.cache_hour);
+        let five_minutes = tokens.cache_write.saturating_sub(tokens.cache_hour);
         let input = tokens.input as f64 * self.input
-            + minutes as f64 * self.cache_write
+            + five_minutes as f64 * self.cache_write
             + tokens.cache_hour as f64 * self.cache_hour
             + tokens.cache_read as f64 * self.cache_read;
-        // Dollars for a million are thousands of billionths for one.
+        // One dollar for a million tokens is a thousand billionths for one token.
         ((input * more_in + tokens.output as f64 * self.output * more_out) * 1e3).round() as u64
     }
 }
 
-/// Every model whose price is known, by the part of its name before a date.
+/// Every model with a known price, by its name without the date.
 const TABLE: [(&str, Price); 24] = [
     ("claude-fable-5-1", Price::usual(10.0, 50.0).reading(0.25)),
     ("claude-mythos-5-1", Price::usual(10.0, 50.0).reading(0.25)),
@@ -135,19 +138,19 @@ const TABLE: [(&str, Price); 24] = [
     ("claude-3-haiku", Price { cache_write: 0.3, cache_hour: 0.5, ..Price::usual(0.25, 1.25).reading(0.03) }),
 ];
 
-/// The table, with what a configuration says on top of it.
+/// The built-in prices, and those from the configuration.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Prices {
     own: BTreeMap<String, Price>,
 }
 
 impl Prices {
-    /// Sets the price of a model; it counts before the table.
+    /// Sets the price of a model. It takes precedence over the table.
     pub fn set(&mut self, model: &str, price: Price) {
         self.own.insert(model.to_string(), price);
     }
 
-    /// The price of a model, by its name as it stands in transcripts, or without provider, date and the like.
+    /// Returns the price of a model. Accepts the name as it is in transcripts, and without provider, date or version.
     pub fn find(&self, model: &str) -> Option<Price> {
         let own = |name: &str| self.own.get(name).copied();
         let name = plain_name(model);
@@ -158,7 +161,7 @@ impl Prices {
     }
 }
 
-/// A model's name without the provider before it and the date or version behind it.
+/// Returns a model's name without the provider before it and the date or version after it.
 fn plain_name(model: &str) -> &str {
     let name = model.find("claude-").map_or(model, |at| &model[at..]);
     let name = name.split(['[', '@', ':']).next().unwrap_or(name);
@@ -180,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_are_found_under_all_their_names() {
+    fn models_are_found_by_all_their_names() {
         let prices = Prices::default();
         for (model, input) in [
             ("claude-opus-4-5-20251101", Some(5.0)),
@@ -204,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn own_prices_count_first() {
+    fn configured_prices_take_precedence() {
         let mut prices = Prices::default();
         prices.set("glm-4.7", Price::usual(0.6, 2.2));
         prices.set("claude-opus-4-6", Price::usual(1.0, 1.0));
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sort_of_token_has_its_price() {
+    fn every_type_of_token_has_its_price() {
         let price = Price::usual(10.0, 50.0);
         let million = 1_000_000;
         let tokens = Tokens {

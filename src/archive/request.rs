@@ -1,5 +1,5 @@
-//! Questions to an [`Archive`](crate::archive::Archive), as they were typed. Plain values: a command line, a URL and a
-//! tool call of an agent all become these.
+//! Requests to an [`Archive`](crate::archive::Archive), as they were typed. Plain values, so that a command line, a URL
+//! and an agent's tool call can all be turned into them.
 
 use jiff::Zoned;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::archive::prices::Prices;
 pub use crate::index::Sort;
 use crate::query::Surroundings;
 
-/// Everything about the caller that the words of a request depend on: `2d`, `./x` and `here` mean different things at
+/// Everything about the caller that the meaning of a request depends on. `2d`, `./x` and `here` mean something else at
 /// another time or in another folder.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
@@ -19,9 +19,9 @@ pub struct Context {
     pub folder: Option<String>,
     /// The home folder.
     pub home: Option<String>,
-    /// The Claude Code session in which the caller runs. It is left out of answers unless it is asked for.
+    /// The Claude Code session in which the caller runs. Answers leave it out unless it is asked for.
     pub running_session: Option<String>,
-    /// The folder in which Claude Code keeps its files unless it is told otherwise.
+    /// The folder in which Claude Code keeps its files by default.
     pub claude_dir: Option<String>,
 }
 
@@ -36,13 +36,13 @@ impl Context {
     }
 }
 
-/// Narrows an answer down. Several values of one field are alternatives; different fields must all match.
+/// Restricts an answer. Several values of one field are alternatives; different fields must all match.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Filters {
     /// `human`, `assistant`, `tool`, `subagent`, `programmatic`, `meta`.
     pub role: Vec<String>,
-    /// `prompt`, `text`, `tool_use` and the others.
+    /// `prompt`, `text`, `tool_use` and the other kinds.
     pub kind: Vec<String>,
     /// Tools, by name or a part of it.
     pub tool: Vec<String>,
@@ -60,15 +60,15 @@ pub struct Filters {
     pub branch: Vec<String>,
     /// Models, by name or a part of it.
     pub model: Vec<String>,
-    /// Not before: `2d`, `yesterday`, `2026-03`.
+    /// The earliest time: `2d`, `yesterday`, `2026-03`.
     pub since: Option<String>,
-    /// Not after.
+    /// The latest time.
     pub until: Option<String>,
-    /// Only what reports a failure.
+    /// Only messages that report a failure.
     pub errors: bool,
-    /// Only what subagents said and did, or nothing of it.
+    /// Only messages of subagents if true, none of them if false.
     pub agents: Option<bool>,
-    /// Also the session in which the caller runs.
+    /// Includes the session in which the caller runs.
     pub include_current: bool,
 }
 
@@ -78,33 +78,33 @@ pub struct Filters {
 pub struct SearchRequest {
     /// The query, with operators.
     pub text: String,
-    /// Further words, in which nothing is an operator.
+    /// Further words, without operators.
     pub literal: String,
-    /// Whether the query is to be found letter by letter.
+    /// True to find the query letter by letter.
     pub fixed: bool,
-    /// Whether it may then be found in any case.
+    /// With `fixed`: true to ignore case.
     pub ignore_case: bool,
-    /// What may be found.
+    /// The messages to search.
     pub filters: Filters,
-    /// Whether what Claude Code itself put in may be found: hooks, reminders, skills.
+    /// True to also search text inserted by Claude Code itself: hooks, reminders, skills.
     pub meta: bool,
-    /// The number of sessions, or with `messages` of messages; 10 unless given.
+    /// The number of sessions, or of messages if `messages` is set. The default is 10.
     pub limit: Option<usize>,
-    /// The number of hits in each session; 3 unless given.
+    /// The number of hits in each session. The default is 3.
     pub per_session: Option<usize>,
-    /// One list of messages instead of one for each session.
+    /// True for one list of messages instead of one for each session.
     pub messages: bool,
     /// The order of the hits.
     pub sort: Sort,
-    /// Where an earlier answer to the same question ended.
+    /// The cursor of an earlier answer to the same request, for the next page.
     pub cursor: Option<String>,
     /// The number of messages to show before each hit.
     pub before: usize,
     /// The number of messages to show after each hit.
     pub after: usize,
-    /// Whether to look for a change to the request that would find something, if it finds nothing.
+    /// True to look for changes to the request that find something, if it finds nothing.
     pub suggest: bool,
-    /// Whether to show secrets.
+    /// True to show secrets.
     pub reveal: bool,
 }
 
@@ -112,13 +112,13 @@ pub struct SearchRequest {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct SessionsRequest {
-    /// Sessions in which anything matches these.
+    /// A session is listed if any of its messages matches these.
     pub filters: Filters,
-    /// Their order.
+    /// The order of the sessions.
     pub order: Order,
-    /// Whether the order is reversed.
+    /// True to reverse the order.
     pub reverse: bool,
-    /// The number of sessions; all unless given.
+    /// The number of sessions. The default is all.
     pub limit: Option<usize>,
 }
 
@@ -128,57 +128,57 @@ pub struct SessionsRequest {
 pub struct ConversationRequest {
     /// A session, a subagent or a message, by id or the beginning of it.
     pub id: String,
-    /// Begin near this message.
+    /// A message to begin near.
     pub around: Option<String>,
-    /// Begin near the message that this query finds best.
+    /// A query. The conversation begins near its best match.
     pub query: Option<String>,
     /// With `around` or `query`: the number of messages before and after.
     pub context: Option<usize>,
-    /// Whether to include what Claude Code itself put in.
+    /// True to include text inserted by Claude Code itself.
     pub meta: bool,
-    /// Whether to include what a rewind left behind.
+    /// True to include messages abandoned by a rewind.
     pub abandoned: bool,
-    /// Whether to include what subagents said, where they were sent.
+    /// True to include the messages of subagents, at the place where each subagent was started.
     pub agents: bool,
-    /// Whether to show secrets.
+    /// True to show secrets.
     pub reveal: bool,
 }
 
-/// A question about a file.
+/// A request about a file.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct FileRequest {
     /// The file as it was typed: a path, the tail of one, a pattern or a folder.
     pub path: String,
-    /// What is asked about it.
+    /// The question about it.
     pub question: FileQuestion,
-    /// The sessions, projects and times that count. For [`FileQuestion::Actions`] only.
+    /// The sessions, projects and times to look at. Used by [`FileQuestion::Actions`] only.
     pub filters: Filters,
-    /// Whether to show secrets in what was said and changed. Recovered contents are never masked.
+    /// True to show secrets in messages and patches. Recovered contents are never redacted.
     pub reveal: bool,
 }
 
-/// What may be asked about a file.
+/// A question about a file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileQuestion {
-    /// Who created, changed, renamed or deleted it.
+    /// The actions that created, changed, renamed or deleted it.
     Actions {
-        /// Also who read it.
+        /// Includes reads.
         reads: bool,
-        /// Also who mentioned it.
+        /// Includes mentions.
         mentions: bool,
-        /// Also calls without a recorded result.
+        /// Includes calls without a recorded result.
         unconfirmed: bool,
-        /// Each change as a patch.
+        /// Shows each change as a patch.
         diff: bool,
     },
-    /// Who wrote each line.
+    /// The author of each line.
     Blame {
         /// The file as it is now.
         contents: String,
     },
-    /// The story of one line.
+    /// The history of one line.
     Why {
         /// The file as it is now.
         contents: String,
@@ -204,51 +204,51 @@ impl Default for FileQuestion {
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
-    /// The last that is known of it.
+    /// The last known version.
     #[default]
     End,
     /// A time: `2d`, `yesterday`, `2026-03-01 14:30`.
     At(String),
-    /// After a session last changed it.
+    /// After the last change by a session.
     After(String),
-    /// Before a session first changed it.
+    /// Before the first change by a session.
     Before(String),
 }
 
-/// A count of what was done and what it cost.
+/// Statistics on usage and cost.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct StatsRequest {
-    /// The messages that count.
+    /// The messages to count.
     pub filters: Filters,
-    /// Prices of models besides the built-in ones.
+    /// Prices of models, in addition to the built-in ones.
     pub prices: Prices,
 }
 
-/// By what sessions are put in order.
+/// The order of sessions.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// The one in which something was said last comes first.
+    /// By the time of the last message, newest first.
     #[default]
     Newest,
-    /// The one that began last comes first.
+    /// By the time of the first message, newest first.
     Started,
-    /// The longest first.
+    /// By duration, longest first.
     Length,
-    /// The one with most prompts first.
+    /// By the number of prompts, most first.
     Prompts,
-    /// The one with most messages first.
+    /// By the number of messages, most first.
     Messages,
-    /// The one with most tool calls first.
+    /// By the number of tool calls, most first.
     Tools,
-    /// The one that changed most files first.
+    /// By the number of changed files, most first.
     Files,
-    /// The one with most subagents first.
+    /// By the number of subagents, most first.
     Agents,
-    /// The one with most tokens first.
+    /// By the number of tokens, most first.
     Tokens,
-    /// The largest first.
+    /// By size, largest first.
     Size,
     /// By title.
     Title,
@@ -257,7 +257,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// All of them, with their names.
+    /// All orders, with their names.
     pub const ALL: [(Self, &'static str); 12] = [
         (Self::Newest, "newest"),
         (Self::Started, "started"),

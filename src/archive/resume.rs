@@ -1,4 +1,4 @@
-//! How to go on with a session in Claude Code, or why that is impossible.
+//! The command that resumes a session in Claude Code, or the reason why that is impossible.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::archive::sessions::Session;
 use crate::error::{Error, ErrorKind, Result};
 use crate::transcript::layout::{encoded_folder, root_of};
 
-/// The command that goes on with a session.
+/// The command that resumes a session.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct ResumeCommand {
     /// The folder to run it in.
@@ -21,7 +21,7 @@ pub struct ResumeCommand {
 }
 
 impl ResumeCommand {
-    /// Returns the command as one types it in a shell.
+    /// Returns the command as it is typed in a shell.
     pub fn shell(&self) -> String {
         let dir = self.config_dir.as_ref().map(|dir| format!("CLAUDE_CONFIG_DIR={} ", quoted(&dir.to_string_lossy())));
         let args: Vec<String> = self.args.iter().map(|arg| quoted(arg)).collect();
@@ -64,15 +64,15 @@ pub(super) fn command(session: &Session, fork: bool, context: &Context) -> Resul
     Ok(ResumeCommand { folder, config_dir, args })
 }
 
-/// Returns the folder under whose name Claude Code keeps the transcript; only there will it find the session.
+/// Returns the folder after which Claude Code named the transcript's folder. Only there does it find the session.
 fn folder_of(session: &Session) -> PathBuf {
     let name = session.path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let folders = [session.cwd.raw(), session.project.raw()];
-    let fitting = folders.into_iter().find(|folder| name.as_deref() == Some(&encoded_folder(folder)));
-    PathBuf::from(fitting.unwrap_or(session.project.raw()))
+    let matching = folders.into_iter().find(|folder| name.as_deref() == Some(&encoded_folder(folder)));
+    PathBuf::from(matching.unwrap_or(session.project.raw()))
 }
 
-/// Returns a word as a shell reads it back.
+/// Quotes a word for a shell, if it needs that.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./~:@%+=,".contains(c);
     if !word.is_empty() && !word.starts_with('~') && word.chars().all(is_plain) {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_survive_a_shell() {
+    fn words_are_quoted() {
         assert_eq!(quoted("/home/u/x"), "/home/u/x");
         assert_eq!(quoted("/my docs/it's"), "'/my docs/it'\\''s'");
         assert_eq!(quoted(""), "''");

@@ -1,4 +1,4 @@
-//! How long Claude Code keeps sessions, and whether those it is about to delete are safe in the index.
+//! Retention: sessions that Claude Code is about to delete, and those of them that are not in the index yet.
 
 use std::path::Path;
 
@@ -6,43 +6,43 @@ use crate::index::Known;
 use crate::transcript::discover::{Scan, Source, SourceKind};
 
 const DAY: i64 = 86_400_000;
-/// What goes within this time is worth a word.
+/// Number of days before a deletion from which it is reported.
 pub const SOON_DAYS: i64 = 7;
 
-/// What will become of the sessions of one root.
+/// The numbers of sessions of one root that will be deleted.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Retention {
-    /// Sessions that are there.
+    /// All sessions.
     pub sessions: usize,
-    /// Of these, those that go when Claude Code next starts.
+    /// Sessions that will be deleted when Claude Code next starts.
     pub overdue: usize,
-    /// Those that go within a week, the overdue ones among them.
+    /// Sessions that will be deleted within a week, including the overdue ones.
     pub soon: usize,
-    /// When the first of the others goes, in milliseconds since 1970.
+    /// The time of the first deletion of a session that is not overdue, in milliseconds since 1970.
     pub next: Option<i64>,
-    /// Of those that go within a week, those that are not wholly in the index.
+    /// Sessions that will be deleted within a week and are not completely indexed.
     pub soon_unindexed: usize,
-    /// Of all, those that are not wholly in the index.
+    /// Sessions that are not completely indexed.
     pub unindexed: usize,
 }
 
-/// Says what will become of the sessions of a root, if each is deleted so many days after it was last written.
+/// Counts the sessions of a root that will be deleted, if each is deleted `days` after it was last written.
 pub(super) fn retention(scan: &Scan, known: &Known, root: &Path, days: u64, now: i64) -> Retention {
-    let mut found = Retention::default();
-    let kept = i64::try_from(days).unwrap_or(i64::MAX).saturating_mul(DAY);
+    let mut retention = Retention::default();
+    let lifetime = i64::try_from(days).unwrap_or(i64::MAX).saturating_mul(DAY);
     let is_session = |source: &&Source| source.kind == SourceKind::Session && source.path.starts_with(root);
     for source in scan.sources.iter().filter(is_session) {
-        let due = (source.stat.mtime_ns / 1_000_000).saturating_add(kept);
+        let due = (source.stat.mtime_ns / 1_000_000).saturating_add(lifetime);
         let indexed = known.is_current(source);
         let soon = due <= now.saturating_add(SOON_DAYS * DAY);
-        found.sessions += 1;
-        found.overdue += usize::from(due <= now);
-        found.soon += usize::from(soon);
-        found.unindexed += usize::from(!indexed);
-        found.soon_unindexed += usize::from(soon && !indexed);
+        retention.sessions += 1;
+        retention.overdue += usize::from(due <= now);
+        retention.soon += usize::from(soon);
+        retention.unindexed += usize::from(!indexed);
+        retention.soon_unindexed += usize::from(soon && !indexed);
         if due > now {
-            found.next = Some(found.next.map_or(due, |next| next.min(due)));
+            retention.next = Some(retention.next.map_or(due, |next| next.min(due)));
         }
     }
-    found
+    retention
 }

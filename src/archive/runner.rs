@@ -1,5 +1,5 @@
-//! Who brings the index up to date. A command line starts a child process, so that a search never dies of a writer; a server
-//! uses a thread.
+//! Runners bring the index up to date. A command line starts a child process, so that a failing writer never stops a
+//! search. A server uses a thread.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -11,10 +11,10 @@ use crate::update::{Unwatched, UpdateOptions, update};
 
 /// Runs the pipeline that reads transcripts into the index.
 pub trait Runner: Send + Sync {
-    /// Brings the index up to date. Returns whether that was done within the time; a run that takes longer goes on by
-    /// itself.
+    /// Brings the index up to date. Returns true if that was done within `patience`. A run that takes longer continues
+    /// in the background.
     fn run(&self, patience: Duration) -> Result<bool>;
-    /// Builds the first index, however long that takes.
+    /// Builds the first index. Waits until it is done.
     fn run_first(&self) -> Result<()>;
 }
 
@@ -36,7 +36,7 @@ impl Runner for NoRunner {
 #[derive(Debug)]
 pub struct ThreadRunner {
     local: Arc<Local>,
-    /// Returns the time in milliseconds since 1970: the library does not read the clock.
+    /// Returns the time in milliseconds since 1970. The library itself never reads the clock.
     clock: fn() -> i64,
 }
 
@@ -53,7 +53,7 @@ impl Runner for ThreadRunner {
         let (done, finished) = mpsc::channel();
         std::thread::spawn(move || {
             let options = UpdateOptions { now, ..UpdateOptions::default() };
-            // The receiver is gone if nobody waits any longer.
+            // Sending fails if `run` has stopped waiting.
             let _ = done.send(update(local.folder(), local.roots(), &options, &Unwatched));
         });
         match finished.recv_timeout(patience) {

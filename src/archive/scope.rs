@@ -1,4 +1,4 @@
-//! Turns typed filters into conditions: relative folders, `here`, and the running session.
+//! Turns typed filters into conditions. Resolves relative folders, `here` and the running session.
 
 use std::path::{Path, PathBuf};
 
@@ -46,26 +46,26 @@ pub(super) fn filter(filters: &Filters, context: &Context) -> Result<Filter> {
     Ok(Filter { meta: false, without_session, conditions })
 }
 
-/// Returns a folder as its whole path if it exists relative to the current one, and otherwise as it was typed.
+/// Returns the absolute path of a folder that exists relative to the current one. Returns other folders as typed.
 fn folder(value: &str, current: Option<&str>) -> String {
-    let there = current.map(|current| Path::new(current).join(value)).filter(|path| path.is_dir());
-    there.map_or_else(|| value.to_string(), |path| path.to_string_lossy().into_owned())
+    let existing = current.map(|current| Path::new(current).join(value)).filter(|path| path.is_dir());
+    existing.map_or_else(|| value.to_string(), |path| path.to_string_lossy().into_owned())
 }
 
-/// Reports whether conditions ask for this very session.
+/// Reports whether a condition asks for this session.
 pub(super) fn names_session(conditions: &[Condition], id: &str) -> bool {
     let id = id.to_lowercase();
-    let names = |one: &Condition| matches!(&one.test, Test::Session(named) if id.starts_with(&named.to_lowercase()));
-    conditions.iter().any(|one| !one.negated && names(one))
+    let names = |test: &Test| matches!(test, Test::Session(prefix) if id.starts_with(&prefix.to_lowercase()));
+    conditions.iter().any(|condition| !condition.negated && names(&condition.test))
 }
 
-/// Returns a folder, and if it is in a repository, the top of that and of all its worktrees.
+/// Returns a folder. If it is in a repository, also returns the top folders of the repository and all its worktrees.
 fn here(folder: &Path) -> Vec<String> {
     let mut found = vec![folder.to_path_buf()];
     if let Some(top) = folder.ancestors().find(|dir| fs_err::metadata(dir.join(".git")).is_ok()) {
         found.push(top.to_path_buf());
         let git = git_dir(top);
-        // The worktrees of a repository know each other through the folder of the main one.
+        // The `.git` folder of the main worktree lists all the others.
         let common = git.ancestors().find(|dir| dir.file_name().is_some_and(|name| name == ".git")).unwrap_or(&git);
         found.extend(common.parent().map(Path::to_path_buf));
         let worktrees = fs_err::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
@@ -81,11 +81,11 @@ fn here(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Returns the folder with a repository's own files. In a worktree, `.git` is a file that names it.
+/// Returns the git folder of a worktree. `.git` is either that folder or a file that contains its path.
 fn git_dir(top: &Path) -> PathBuf {
     let own = top.join(".git");
     match fs_err::read_to_string(&own) {
-        Ok(text) => text.trim().strip_prefix("gitdir: ").map_or(own, |named| top.join(named)),
+        Ok(text) => text.trim().strip_prefix("gitdir: ").map_or(own, |path| top.join(path)),
         Err(_) => own,
     }
 }

@@ -1,4 +1,4 @@
-//! How times and paths are written in JSON.
+//! Serializers for times and paths in JSON.
 
 use std::path::Path;
 

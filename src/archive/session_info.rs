@@ -1,4 +1,4 @@
-//! A session at a glance, and the one place that chooses its title.
+//! A short description of a session. Also the only place that chooses its title.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::redact::redact;
 use crate::transcript::discover::SourceKind;
 use crate::untrusted::Untrusted;
 
-/// A session at a glance.
+/// A short description of a session.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SessionInfo {
     /// Its id.
@@ -35,13 +35,13 @@ pub struct SessionInfo {
 }
 
 impl SessionInfo {
-    /// Reports whether Claude Code still has what it needs to resume the session.
+    /// Reports whether Claude Code still has the transcript that it needs to resume the session.
     pub fn can_be_resumed(&self) -> bool {
         !(self.gone || self.agents_only || self.history_only)
     }
 }
 
-/// What is known of files and sessions, each looked up once.
+/// Looks up files and sessions in the index, each only once.
 #[derive(Debug)]
 pub(crate) struct Lookup<'r> {
     reader: &'r Reader,
@@ -54,7 +54,7 @@ impl<'r> Lookup<'r> {
         Self { reader, files: HashMap::new(), sessions: HashMap::new() }
     }
 
-    /// What there is to say of a file.
+    /// Returns the summary of a transcript, if it is in the index.
     pub(crate) fn file(&mut self, key: FileKey) -> Result<Option<FileSummary>> {
         if let Some(file) = self.files.get(&key) {
             return Ok(file.clone());
@@ -64,7 +64,7 @@ impl<'r> Lookup<'r> {
         Ok(file)
     }
 
-    /// The session a document belongs to.
+    /// Returns the session that a document belongs to.
     pub(crate) fn session(&mut self, document: &Document) -> Result<SessionInfo> {
         if let Some(known) = self.sessions.get(&document.session) {
             return Ok(known.clone());
@@ -108,7 +108,8 @@ fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&FileS
     })
 }
 
-/// Claude Code's own order: a given name, the last prompt, a name given by another file, the first prompt.
+/// Returns the title of a session, in Claude Code's own order: a given name, the last prompt, a name given by another
+/// file, the first prompt.
 pub(crate) fn title_of(reader: &Reader, session: &str, file: &FileSummary) -> Result<String> {
     if let Some(name) = &file.name {
         return Ok(name.clone());
@@ -117,7 +118,7 @@ pub(crate) fn title_of(reader: &Reader, session: &str, file: &FileSummary) -> Re
     Ok(by_leaf.or_else(|| file.stand_in.clone()).unwrap_or_default())
 }
 
-/// A title as a whole, on one line and rid of secrets; who shows it cuts it.
+/// Returns a title on one line, with secrets redacted. It is not cut; front ends do that.
 pub(crate) fn one_line_of(text: &str) -> Untrusted {
     Untrusted::new(redact(text).split_whitespace().collect::<Vec<_>>().join(" "))
 }

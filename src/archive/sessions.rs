@@ -1,4 +1,4 @@
-//! All sessions at a glance: what the checkpoints of their files say. No text is read.
+//! The list of sessions, built from the checkpoints of their files. No message text is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::redact::redact;
 use crate::transcript::discover::SourceKind;
 use crate::untrusted::Untrusted;
 
-/// A session and its figures.
+/// A session and its statistics.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Session {
     /// Its id.
@@ -48,21 +48,21 @@ pub struct Session {
     pub last: Option<i64>,
     /// The time between them, in milliseconds.
     pub length_ms: i64,
-    /// The number of times that it went on after a pause of more than an hour.
+    /// The number of times that it continued after a pause of more than an hour.
     #[serde(rename = "resumptions")]
     pub pauses: u64,
-    /// The length of these pauses, in milliseconds.
+    /// The total length of these pauses, in milliseconds.
     #[serde(rename = "idle_ms")]
     pub paused: i64,
-    /// Prompts by a human.
+    /// The number of prompts by a human.
     pub prompts: u64,
-    /// Prompts by a human or program, and answers of the API.
+    /// The number of prompts by a human or program, and of answers of the API.
     pub messages: u64,
-    /// Tool calls, without those of subagents.
+    /// The number of tool calls, without those of subagents.
     pub tool_uses: u64,
-    /// Files changed, by subagents too.
+    /// The number of files changed, also by subagents.
     pub files_changed: usize,
-    /// The models, the busiest first.
+    /// The models, most used first.
     pub models: Vec<Untrusted>,
     /// Tokens of the session itself: input, cache write, cache read, output.
     #[serde(serialize_with = "token_counts")]
@@ -72,7 +72,7 @@ pub struct Session {
     #[serde(serialize_with = "token_counts")]
     #[schemars(with = "TokenCounts")]
     pub agent_tokens: [u64; 4],
-    /// Bytes of its transcript and those of its subagents.
+    /// The size of its transcript and those of its subagents, in bytes.
     #[serde(rename = "bytes")]
     pub size: u64,
     /// Set if Claude Code has deleted its transcript.
@@ -86,11 +86,11 @@ pub struct Session {
     pub background: bool,
     /// The session it was forked from.
     pub forked_from: Option<Untrusted>,
-    /// The session that continues in this one.
+    /// The earlier session that this one continues.
     pub continues: Option<Untrusted>,
-    /// The session in which this one continues.
+    /// The later session that continues this one.
     pub continued_in: Option<Untrusted>,
-    /// How Claude Code was started.
+    /// The way Claude Code was started: its entrypoint.
     pub entrypoint: Untrusted,
     /// The subagents.
     pub agents: Vec<SubAgent>,
@@ -102,7 +102,7 @@ pub struct SubAgent {
     /// Its id.
     #[serde(rename = "agent_id")]
     pub id: Untrusted,
-    /// What it was sent to do.
+    /// Its task.
     pub title: Untrusted,
     /// Its type.
     pub kind: Untrusted,
@@ -114,20 +114,20 @@ pub struct SubAgent {
     #[serde(rename = "ended", serialize_with = "rfc3339")]
     #[schemars(with = "Option<String>")]
     pub last: Option<i64>,
-    /// Its answers.
+    /// The number of its answers.
     pub answers: u64,
-    /// Its tool calls.
+    /// The number of its tool calls.
     pub tool_uses: u64,
     /// Its tokens.
     #[serde(serialize_with = "token_counts")]
     #[schemars(with = "TokenCounts")]
     pub tokens: [u64; 4],
-    /// Bytes of its transcript.
+    /// The size of its transcript, in bytes.
     #[serde(rename = "bytes")]
     pub size: u64,
 }
 
-/// Tokens by name.
+/// Numbers of tokens by type.
 #[derive(JsonSchema, Serialize)]
 struct TokenCounts {
     input: u64,
@@ -141,29 +141,29 @@ fn token_counts<S: serde::Serializer>(tokens: &[u64; 4], to: S) -> std::result::
     TokenCounts { input, cache_write, cache_read, output }.serialize(to)
 }
 
-/// The answer to a question for sessions.
+/// The answer to a request for sessions.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SessionsAnswer {
     /// The sessions, in the order that was asked for.
     pub sessions: Vec<Session>,
-    /// What has to be said about it.
+    /// Remarks about the answer.
     pub notes: Vec<Note>,
 }
 
 impl Session {
-    /// The session with this id.
+    /// Returns the session with this id.
     pub(crate) fn find(reader: &Reader, id: &str) -> Result<Self> {
         let files = reader.files_of_session(id)?;
-        of_files_or_history(reader, id, &files.iter().collect::<Vec<_>>())?.ok_or_else(|| nothing_of(id))
+        from_files_or_history(reader, id, &files.iter().collect::<Vec<_>>())?.ok_or_else(|| unknown_session(id))
     }
 
-    /// All tokens: of the session and its subagents.
+    /// Returns the number of all tokens of the session and its subagents.
     pub fn all_tokens(&self) -> u64 {
         self.tokens.iter().chain(&self.agent_tokens).sum()
     }
 }
 
-fn nothing_of(id: &str) -> Error {
+fn unknown_session(id: &str) -> Error {
     Error::new(ErrorKind::NotFound, format!("the index holds nothing of session {id}"))
 }
 
@@ -183,38 +183,39 @@ pub(crate) fn answer(reader: &Reader, request: &SessionsRequest, context: &Conte
     Ok(SessionsAnswer { sessions: found, notes })
 }
 
+/// Returns the time between two times, or 0 if one is unknown.
 fn length(first: Option<i64>, last: Option<i64>) -> i64 {
     last.zip(first).map_or(0, |(last, first)| last - first)
 }
 
 /// Returns the sessions in which anything matches a filter, the newest first.
 fn sessions(reader: &Reader, filter: &Filter) -> Result<Vec<Session>> {
-    let fitting = if filter.is_empty() { None } else { Some(reader.sessions_with(filter)?) };
-    let fits = |id: &str| fitting.as_ref().is_none_or(|fitting| fitting.contains(&reader.session_number(id)));
+    let matching = if filter.is_empty() { None } else { Some(reader.sessions_with(filter)?) };
+    let matches = |id: &str| matching.as_ref().is_none_or(|numbers| numbers.contains(&reader.session_number(id)));
     let files = reader.checkpoints()?;
     let mut by_session: BTreeMap<&str, Vec<&Checkpoint>> = BTreeMap::new();
     for file in files.iter().filter(|file| file.source_kind() != SourceKind::History) {
         by_session.entry(file.session_id()).or_default().push(file);
     }
     let mut found = Vec::with_capacity(by_session.len());
-    for (id, files) in by_session.into_iter().filter(|(id, _)| fits(id)) {
-        found.extend(of_files_or_history(reader, id, &files)?);
+    for (id, files) in by_session.into_iter().filter(|(id, _)| matches(id)) {
+        found.extend(from_files_or_history(reader, id, &files)?);
     }
     let mut histories: BTreeMap<String, Vec<Document>> = BTreeMap::new();
-    for prompt in reader.lone_history()?.into_iter().filter(|prompt| fits(&prompt.session)) {
+    for prompt in reader.lone_history()?.into_iter().filter(|prompt| matches(&prompt.session)) {
         histories.entry(prompt.session.clone()).or_default().push(prompt);
     }
     for (id, prompts) in &mut histories {
         prompts.sort_by_key(|prompt| (prompt.timestamp, prompt.line));
-        found.extend(of_history(id, prompts));
+        found.extend(from_history(id, prompts));
     }
-    link(&mut found);
+    set_continues(&mut found);
     found.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.id.cmp(&b.id)));
     Ok(found)
 }
 
-/// Tells each session which one went on in it.
-fn link(sessions: &mut [Session]) {
+/// Sets [`Session::continues`]. Transcripts only record the opposite direction.
+fn set_continues(sessions: &mut [Session]) {
     let before: BTreeMap<Untrusted, Untrusted> =
         sessions.iter().filter_map(|session| Some((session.continued_in.clone()?, session.id.clone()))).collect();
     for session in sessions {
@@ -222,22 +223,22 @@ fn link(sessions: &mut [Session]) {
     }
 }
 
-/// What the files of a session say of it, or else the prompt history.
-fn of_files_or_history(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<Session>> {
-    if let Some(session) = of_files(reader, id, files)? {
+/// Describes a session from its files, or else from the prompt history.
+fn from_files_or_history(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<Session>> {
+    if let Some(session) = from_files(reader, id, files)? {
         return Ok(Some(session));
     }
     let prompts = reader.history_of(id)?.iter().map(|step| reader.read(step)).collect::<Result<Vec<_>>>()?;
-    Ok(of_history(id, &prompts))
+    Ok(from_history(id, &prompts))
 }
 
-/// What the files of a session say of it; nothing if there is nothing worth a line.
-fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<Session>> {
+/// Describes a session from its files. Returns `None` if they contain nothing worth listing.
+fn from_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<Session>> {
     let of_kind = |kind| files.iter().copied().filter(move |file| file.source_kind() == kind && !file.forgotten);
     let agents: Vec<&Checkpoint> = of_kind(SourceKind::Agent).collect();
     let both = of_kind(SourceKind::Session).chain(agents.iter().copied());
-    let speaker = both.map(|file| (file.summary(), file)).min_by_key(|(summary, _)| summary.rank());
-    let Some((summary, file)) = speaker.filter(|_| !id.is_empty()) else { return Ok(None) };
+    let best = both.map(|file| (file.summary(), file)).min_by_key(|(summary, _)| summary.rank());
+    let Some((summary, file)) = best.filter(|_| !id.is_empty()) else { return Ok(None) };
     let main = Some(file).filter(|file| file.source_kind() == SourceKind::Session);
     let state = &file.state;
     let is_empty = state.documents == 0 && state.saw.is_empty() && state.title().is_none();
@@ -247,7 +248,7 @@ fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<S
     let own = main.map(|file| &file.state);
     let all = || own.into_iter().chain(agents.iter().map(|file| &file.state));
     let changed: BTreeSet<u64> = all().flat_map(|state| state.tally.changed.iter().copied()).collect();
-    let figure = |of: fn(&FileState) -> u64| own.map_or(0, of);
+    let own_count = |of: fn(&FileState) -> u64| own.map_or(0, of);
     let (first, last) = (all().filter_map(|state| state.first).min(), all().filter_map(|state| state.last).max());
     Ok(Some(Session {
         id: id.into(),
@@ -259,11 +260,11 @@ fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<S
         first,
         last,
         length_ms: length(first, last),
-        pauses: figure(|state| state.tally.pauses),
+        pauses: own_count(|state| state.tally.pauses),
         paused: own.map_or(0, |state| state.tally.paused),
-        prompts: figure(|state| state.tally.human),
-        messages: figure(|state| state.tally.answers + state.prompts.max(state.tally.human)),
-        tool_uses: figure(|state| state.tally.calls),
+        prompts: own_count(|state| state.tally.human),
+        messages: own_count(|state| state.tally.answers + state.prompts.max(state.tally.human)),
+        tool_uses: own_count(|state| state.tally.calls),
         files_changed: changed.len(),
         models: models(all()),
         tokens: own.map_or([0; 4], |state| state.tally.tokens),
@@ -281,8 +282,8 @@ fn of_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option<S
     }))
 }
 
-/// A session of which only prompts are left.
-fn of_history(id: &str, prompts: &[Document]) -> Option<Session> {
+/// Describes a session from the prompt history, if only its prompts are left.
+fn from_history(id: &str, prompts: &[Document]) -> Option<Session> {
     let first = prompts.first().filter(|_| !id.is_empty())?;
     let times = || prompts.iter().filter_map(|prompt| prompt.timestamp);
     Some(Session {
@@ -316,11 +317,13 @@ fn sub_agent(file: &Checkpoint) -> SubAgent {
     }
 }
 
-/// Whether a subagent's transcript is a copy of its parent's with little added: its tokens were counted there.
+/// Reports whether a subagent's transcript is a copy of its parent's with little added. Its tokens are already counted
+/// in the parent.
 fn is_copy(agent: &Checkpoint) -> bool {
     agent.agent_id().is_some_and(|id| id.starts_with("acompact") || id.starts_with("aside_question"))
 }
 
+/// Returns the models, most used first.
 fn models<'s>(states: impl Iterator<Item = &'s FileState>) -> Vec<Untrusted> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for (model, number) in states.flat_map(|state| &state.tally.models) {
@@ -331,27 +334,27 @@ fn models<'s>(states: impl Iterator<Item = &'s FileState>) -> Vec<Untrusted> {
     models.into_iter().map(|(model, _)| model.into()).collect()
 }
 
-fn sum(of: impl Iterator<Item = [u64; 4]>) -> [u64; 4] {
-    of.fold([0; 4], |mut total, one| {
-        total.iter_mut().zip(one).for_each(|(total, one)| *total += one);
+fn sum(counts: impl Iterator<Item = [u64; 4]>) -> [u64; 4] {
+    counts.fold([0; 4], |mut total, count| {
+        total.iter_mut().zip(count).for_each(|(total, count)| *total += count);
         total
     })
 }
 
-/// Puts sessions in order; equal ones stay as they were.
+/// Sorts sessions. Equal ones keep their order.
 fn sort(sessions: &mut [Session], order: Order) {
-    let most = |number: u64| std::cmp::Reverse(i128::from(number));
+    let most_first = |number: u64| std::cmp::Reverse(i128::from(number));
     match order {
         Order::Newest => sessions.sort_by_key(|session| std::cmp::Reverse(session.last)),
         Order::Started => sessions.sort_by_key(|session| std::cmp::Reverse(session.first)),
         Order::Length => sessions.sort_by_key(|session| std::cmp::Reverse(session.length_ms)),
-        Order::Prompts => sessions.sort_by_key(|session| most(session.prompts)),
-        Order::Messages => sessions.sort_by_key(|session| most(session.messages)),
-        Order::Tools => sessions.sort_by_key(|session| most(session.tool_uses)),
-        Order::Files => sessions.sort_by_key(|session| most(session.files_changed as u64)),
-        Order::Agents => sessions.sort_by_key(|session| most(session.agents.len() as u64)),
-        Order::Tokens => sessions.sort_by_key(|session| most(session.all_tokens())),
-        Order::Size => sessions.sort_by_key(|session| most(session.size)),
+        Order::Prompts => sessions.sort_by_key(|session| most_first(session.prompts)),
+        Order::Messages => sessions.sort_by_key(|session| most_first(session.messages)),
+        Order::Tools => sessions.sort_by_key(|session| most_first(session.tool_uses)),
+        Order::Files => sessions.sort_by_key(|session| most_first(session.files_changed as u64)),
+        Order::Agents => sessions.sort_by_key(|session| most_first(session.agents.len() as u64)),
+        Order::Tokens => sessions.sort_by_key(|session| most_first(session.all_tokens())),
+        Order::Size => sessions.sort_by_key(|session| most_first(session.size)),
         Order::Title => sessions.sort_by_key(|session| session.title.raw().to_lowercase()),
         Order::Project => sessions.sort_by_key(|session| session.project.raw().to_lowercase()),
     }

@@ -1,4 +1,4 @@
-//! The piece of a text that shows why it was found, with the matching words marked. Pure.
+//! Snippets: the piece of a text that shows why it was found, with the matches marked. Pure.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,9 +14,9 @@ use crate::tokenize::{TERM_CAP, Term, WHOLE_MARK, analyze, single};
 /// A piece of a text.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Snippet {
-    /// The piece, all white space folded to single blanks.
+    /// The piece, with each run of white space replaced by one blank.
     pub text: String,
-    /// Where the matching words are in it, in bytes.
+    /// The byte ranges of the matches in it.
     pub ranges: Vec<(usize, usize)>,
     /// Set if something was left out before it.
     #[serde(skip)]
@@ -26,38 +26,44 @@ pub struct Snippet {
     pub cut_after: bool,
 }
 
-/// What is marked: terms, beginnings of terms, matches of patterns.
+/// Marks matches in texts: terms, prefixes of terms, and patterns.
 #[derive(Debug, Default)]
 pub(crate) struct Marks<'q> {
+    /// The terms, each with its number.
     terms: HashMap<&'q str, usize>,
-    /// How long the terms are, a bit for each length: most words of a text need no closer look.
+    /// The lengths of the terms, one bit for each length. Most words of a text need no lookup in `terms`.
     lengths: u64,
     prefixes: Vec<String>,
-    /// Finds the letters of terms and prefixes; none if that tells nothing.
+    /// Finds places where a term or prefix may be. `None` if a fast search cannot find them all.
     letters: Option<AhoCorasick>,
-    /// Characters of scripts without blanks, where the index has pairs.
+    /// Single characters of scripts without blanks. The index has only pairs of them.
     singles: Vec<char>,
     patterns: Vec<&'q Pattern>,
 }
 
-/// How much of an identifier tells that it may be there.
+/// Number of bytes of an identifier that the fast search looks for.
 const BEGINNING: usize = 3;
+/// Number of the first prefix. Terms, prefixes and single characters are numbered in different ranges; patterns are
+/// numbered down from `usize::MAX`.
+const FIRST_PREFIX: usize = 1 << 20;
+/// Number of the first single character.
+const FIRST_SINGLE: usize = 1 << 21;
 
-/// The bit that stands for the length of a term; all long ones share one.
-fn bit_of_length(term: &str) -> u64 {
+/// Returns the bit for the length of a term. All long terms share one bit.
+fn length_bit(term: &str) -> u64 {
     1 << term.len().min(63)
 }
 
 impl<'q> Marks<'q> {
-    /// Marks what a query looks for.
+    /// Marks the matches of a query.
     pub(crate) fn new(query: &'q Query, corrections: &'q Corrections) -> Self {
-        let slips = query.terms().filter(|term| single(term).is_none());
-        let others =
-            slips.flat_map(|term| corrections.of(term).unwrap_or_default().iter().chain(corrections.forms_of(term)));
-        let corrected = others.flat_map(|other| other.term.split(' '));
+        let words = query.terms().filter(|term| single(term).is_none());
+        let variants =
+            words.flat_map(|term| corrections.of(term).unwrap_or_default().iter().chain(corrections.forms_of(term)));
+        let corrected = variants.flat_map(|variant| variant.term.split(' '));
         let singles = query.terms().filter_map(single).collect();
         let patterns: Vec<&Pattern> = query.patterns().collect();
-        // The words of a pattern would be marked where it does not match.
+        // The words of a pattern would also be marked where the pattern does not match.
         let terms = if patterns.is_empty() { query.terms().chain(corrected).collect() } else { Vec::new() };
         Self::with(terms.into_iter(), query.prefixes(), singles, patterns)
     }
@@ -76,37 +82,39 @@ impl<'q> Marks<'q> {
     ) -> Self {
         let terms: HashMap<&str, usize> =
             wanted.enumerate().map(|(at, term)| (&term[..term.floor_char_boundary(TERM_CAP)], at)).collect();
-        let lengths = terms.keys().fold(0, |lengths, term| lengths | bit_of_length(term));
-        let letters = letters(terms.keys().copied().chain(prefixes.iter().map(String::as_str)));
+        let lengths = terms.keys().fold(0, |lengths, term| lengths | length_bit(term));
+        let letters = finder(terms.keys().copied().chain(prefixes.iter().map(String::as_str)));
         Self { terms, lengths, prefixes, letters, singles, patterns }
     }
 
+    /// Returns the number of a term.
     fn term(&self, text: &str) -> Option<usize> {
-        if self.lengths & bit_of_length(text) == 0 { None } else { self.terms.get(text).copied() }
+        if self.lengths & length_bit(text) == 0 { None } else { self.terms.get(text).copied() }
     }
 
-    /// Picks the piece of at most about `length` bytes that holds most of what is marked.
+    /// Returns the piece of about `length` bytes that contains the most different matches.
     pub(crate) fn snippet(&self, text: &str, length: usize) -> Snippet {
         let matches = self.matches(text);
         let window = best_window(text, &matches, length);
-        dedup(text, window, &matches)
+        excerpt(text, window, &matches)
     }
 
-    fn which(&self, term: Term<'_>) -> Option<usize> {
-        let begins = || self.prefixes.iter().position(|prefix| term.text.starts_with(prefix.as_str()));
-        self.term(term.text).or_else(|| begins().map(|at| at + (1 << 20)))
+    /// Returns the number of the term or prefix that matches a word.
+    fn matching(&self, term: Term<'_>) -> Option<usize> {
+        let prefix = || self.prefixes.iter().position(|prefix| term.text.starts_with(prefix.as_str()));
+        self.term(term.text).or_else(|| prefix().map(|at| at + FIRST_PREFIX))
     }
 
-    /// The stretches between blanks where there may be something to mark: no word goes over a blank. Where a text is not
-    /// plain ASCII its letters do not tell how it is folded.
-    fn runs(&self, text: &str) -> Vec<Range<usize>> {
+    /// Returns the ranges between blanks that may contain a match. No match spans a blank. A range with non-ASCII
+    /// characters is always returned, because its letters may change when they are folded.
+    fn candidates(&self, text: &str) -> Vec<Range<usize>> {
         let bytes = text.as_bytes();
         let Some(letters) = &self.letters else { return std::iter::once(0..text.len()).collect() };
         let found = letters.find_iter(text).map(|found| found.start());
         let mut found = found.peekable();
-        // Most texts are plain ASCII, which is told in a fraction of the time that a look at each byte takes.
-        let beyond = if text.is_ascii() { &[][..] } else { bytes };
-        let mut other = beyond.iter().enumerate().filter(|(_, byte)| !byte.is_ascii()).map(|(at, _)| at).peekable();
+        // Most texts are plain ASCII. Checking that is much faster than looking at each byte.
+        let not_ascii = if text.is_ascii() { &[][..] } else { bytes };
+        let mut other = not_ascii.iter().enumerate().filter(|(_, byte)| !byte.is_ascii()).map(|(at, _)| at).peekable();
         let mut runs: Vec<Range<usize>> = Vec::new();
         loop {
             let at = match (found.peek(), other.peek()) {
@@ -122,21 +130,22 @@ impl<'q> Marks<'q> {
         }
     }
 
-    /// Where a text has something to mark, and which of the marks it is.
+    /// Returns the ranges of all matches in a text, each with the number of what matched.
     pub(crate) fn matches(&self, text: &str) -> Vec<(Range<usize>, usize)> {
         let mut matches: Vec<(Range<usize>, usize)> = Vec::new();
         for (which, pattern) in self.patterns.iter().enumerate() {
             matches.extend(pattern.matches(text).map(|range| (range, usize::MAX - which)));
         }
         if !self.terms.is_empty() || !self.prefixes.is_empty() {
-            for run in self.runs(text) {
+            for run in self.candidates(text) {
                 analyze(&text[run.clone()], &mut |term| {
-                    matches.extend(self.which(term).map(|which| (run.start + term.from..run.start + term.to, which)));
+                    matches
+                        .extend(self.matching(term).map(|which| (run.start + term.from..run.start + term.to, which)));
                 });
             }
         }
         for (which, c) in self.singles.iter().enumerate() {
-            matches.extend(text.match_indices(*c).map(|(at, found)| (at..at + found.len(), which + (1 << 21))));
+            matches.extend(text.match_indices(*c).map(|(at, found)| (at..at + found.len(), which + FIRST_SINGLE)));
         }
         if !self.patterns.is_empty() || !self.singles.is_empty() {
             matches.sort_by_key(|(range, _)| range.start);
@@ -145,9 +154,10 @@ impl<'q> Marks<'q> {
     }
 }
 
-/// Finds letters, in whatever case, without which nothing wanted is there.
-fn letters<'a>(wanted: impl Iterator<Item = &'a str>) -> Option<AhoCorasick> {
-    let mut needed = Vec::new();
+/// Returns a fast search, in any case, that finds something wherever a wanted term may be. Returns `None` for terms
+/// that are not ASCII.
+fn finder<'a>(wanted: impl Iterator<Item = &'a str>) -> Option<AhoCorasick> {
+    let mut needles = Vec::new();
     for text in wanted {
         if !text.is_ascii() || text.is_empty() {
             return None;
@@ -157,24 +167,24 @@ fn letters<'a>(wanted: impl Iterator<Item = &'a str>) -> Option<AhoCorasick> {
             Some(whole) => {
                 let split = (1..whole.len().min(BEGINNING))
                     .flat_map(|at| ["_", "-"].map(|mark| whole[..at].to_string() + mark));
-                needed.extend(split);
-                needed.push(whole[..whole.len().min(BEGINNING)].to_string());
+                needles.extend(split);
+                needles.push(whole[..whole.len().min(BEGINNING)].to_string());
             }
-            None => needed.push(text.to_string()),
+            None => needles.push(text.to_string()),
         }
     }
-    AhoCorasick::builder().ascii_case_insensitive(true).build(&needed).ok()
+    AhoCorasick::builder().ascii_case_insensitive(true).build(&needles).ok()
 }
 
 fn is_blank(byte: u8) -> bool {
     byte.is_ascii_whitespace()
 }
 
-/// The stretch with the most different terms; the earliest of equals.
+/// Returns the range of about `length` bytes with the most different matches. The earliest range wins a tie.
 fn best_window(text: &str, matches: &[(Range<usize>, usize)], length: usize) -> Range<usize> {
     let mut best = (0, 0);
     let mut from = 0;
-    // How often each mark is in the stretch. There are few of them: looking through a list is faster than a map.
+    // The number of times each mark occurs in the range. A list is faster than a map for so few marks.
     let mut counts: Vec<(usize, usize)> = Vec::new();
     let mut different = 0;
     let mut start = 0;
@@ -187,18 +197,19 @@ fn best_window(text: &str, matches: &[(Range<usize>, usize)], length: usize) -> 
             different -= usize::from(*count == 0);
             start += 1;
         }
-        let worth = (different, (end + 1 - start).min(8));
-        if worth > best {
-            best = worth;
+        let value = (different, (end + 1 - start).min(8));
+        if value > best {
+            best = value;
             from = matches[start].0.start;
         }
     }
-    // Some of what stands before tells what it is about.
+    // Some of the text before the first match gives it context.
     let from = line_or_word_start(text, from, length / 4);
     let to = word_end(text, (from + length).min(text.len()));
     from..to
 }
 
+/// Returns the count of a mark, 0 at first.
 fn count_of(counts: &mut Vec<(usize, usize)>, which: usize) -> &mut usize {
     let at = counts.iter().position(|(known, _)| *known == which).unwrap_or_else(|| {
         counts.push((which, 0));
@@ -207,7 +218,7 @@ fn count_of(counts: &mut Vec<(usize, usize)>, which: usize) -> &mut usize {
     &mut counts[at].1
 }
 
-/// A good place to begin, at most `back` bytes before `at`.
+/// Returns the start of a line or word, up to `back` bytes before `at`.
 fn line_or_word_start(text: &str, at: usize, back: usize) -> usize {
     let mut floor = at.saturating_sub(back);
     while !text.is_char_boundary(floor) {
@@ -223,6 +234,7 @@ fn line_or_word_start(text: &str, at: usize, back: usize) -> usize {
     before.split_once(char::is_whitespace).map_or(floor, |(_, rest)| at - rest.len())
 }
 
+/// Returns the end of a word, shortly before `at`. Returns `at` if there is none near.
 fn word_end(text: &str, at: usize) -> usize {
     let mut at = at;
     while !text.is_char_boundary(at) {
@@ -235,8 +247,8 @@ fn word_end(text: &str, at: usize) -> usize {
     near.map_or(at, |(blank, _)| blank)
 }
 
-/// Folds white space and carries the marks along.
-fn dedup(text: &str, window: Range<usize>, matches: &[(Range<usize>, usize)]) -> Snippet {
+/// Cuts a range out of a text, folds its white space, and moves the matches to their new places.
+fn excerpt(text: &str, window: Range<usize>, matches: &[(Range<usize>, usize)]) -> Snippet {
     let mut snippet = Snippet {
         cut_before: !text[..window.start].trim().is_empty(),
         cut_after: !text[window.end..].trim().is_empty(),
@@ -265,6 +277,7 @@ fn dedup(text: &str, window: Range<usize>, matches: &[(Range<usize>, usize)]) ->
     snippet
 }
 
+/// Appends a character. White space becomes one blank, and none at the beginning.
 fn push_folded(out: &mut String, c: char) {
     if !c.is_whitespace() {
         out.push(c);
@@ -273,6 +286,7 @@ fn push_folded(out: &mut String, c: char) {
     }
 }
 
+/// Ends an open mark at the end of the snippet, and joins it to the previous one if they touch.
 fn close(snippet: &mut Snippet, open: &mut Option<(usize, usize)>) {
     if let Some((start, _)) = open.take() {
         let end = snippet.text.trim_end().len();
@@ -314,9 +328,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Where letters are looked for first, the same is marked as if every word was looked at.
+        /// The fast search finds the same matches as looking at every word.
         #[test]
-        fn no_mark_is_missed(
+        fn the_fast_search_misses_nothing(
             text in "([abAB]{1,2}[_-]{0,2}|[ 1é=\\n]){0,40}",
             wanted in proptest::collection::vec("=?[ab]{1,5}", 1..4),
         ) {
@@ -328,13 +342,13 @@ mod tests {
     }
 
     #[test]
-    fn wide_blanks_are_no_trouble() {
+    fn multibyte_blanks_do_not_panic() {
         let text = format!("{}│\u{a0}\u{a0}├── {}│\u{3000}parser.py", "x".repeat(300), "y".repeat(30));
         assert_eq!(show(&text, &["parser"], 80), "…[parser].py");
     }
 
     #[test]
-    fn picks_the_stretch_with_most_terms() {
+    fn picks_the_range_with_most_terms() {
         let text = format!("alpha {} alpha beta {}", "x ".repeat(200), "y ".repeat(200));
         let shown = show(&text, &["alpha", "beta"], 40);
         assert!(shown.contains("[alpha] [beta]"), "{shown}");

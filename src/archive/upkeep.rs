@@ -1,4 +1,4 @@
-//! Looking after an index: how it is, whether it is whole, and taking things out of it for good.
+//! Maintenance of the index: its status, integrity checks, and permanent removal of sessions.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,45 +11,45 @@ use crate::transcript::discover::{Root, Scan, SourceKind};
 use crate::transcript::lines::Transcript;
 use crate::update::{Lag, lag, obstacles};
 
-/// How an index is.
+/// The state of an index.
 #[derive(Debug)]
 pub struct Status {
-    /// How large it is.
+    /// Its size.
     pub size: Size,
-    /// Sessions with a transcript of their own, indexed.
+    /// The number of indexed sessions with a transcript of their own.
     pub sessions: usize,
-    /// Transcripts of subagents, indexed.
+    /// The number of indexed transcripts of subagents.
     pub agents: usize,
-    /// Spilled outputs, indexed.
+    /// The number of indexed spilled outputs.
     pub spills: usize,
-    /// Sessions whose transcript Claude Code has deleted.
+    /// The number of sessions whose transcript Claude Code has deleted.
     pub gone_sessions: usize,
-    /// Bytes of transcripts that were read.
+    /// The number of bytes of transcripts that were read.
     pub source_bytes: u64,
-    /// How far it is behind.
+    /// The amount of data that is not indexed yet.
     pub lag: Lag,
-    /// Lines that were passed over or not known, by type.
+    /// The number of lines that were skipped or unknown, by type.
     pub passed_over: Vec<(String, u64)>,
-    /// Lines of unknown type.
+    /// The number of lines of an unknown type.
     pub unknown: u64,
-    /// What could not be read: files now, and lines whenever they were read.
+    /// Files that cannot be read now, and lines that could not be read when they were indexed.
     pub problems: Vec<Problem>,
-    /// The latest walk over the roots.
+    /// The files found in the roots just now.
     pub scan: Scan,
 }
 
-/// Says how an index is.
+/// Returns the state of an index.
 pub(super) fn status(reader: &Reader, roots: &[Root]) -> Result<Status> {
     let (lag, scan) = lag(reader, roots)?;
     let files = reader.checkpoints()?;
     let count = |kind| files.iter().filter(|file| file.source_kind() == kind).count();
     let is_gone = |file: &&Checkpoint| file.source_kind() == SourceKind::Session && file.gone_since.is_some();
-    let mut passed: HashMap<&str, u64> = HashMap::new();
+    let mut skipped: HashMap<&str, u64> = HashMap::new();
     for (kind, number) in files.iter().flat_map(|file| &file.state.passed_over) {
-        *passed.entry(kind).or_default() += number;
+        *skipped.entry(kind).or_default() += number;
     }
     let mut passed_over: Vec<(String, u64)> =
-        passed.into_iter().map(|(kind, number)| (kind.to_string(), number)).collect();
+        skipped.into_iter().map(|(kind, number)| (kind.to_string(), number)).collect();
     passed_over.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut problems = scan.problems.clone();
     problems.extend(obstacles(reader, &scan, roots)?);
@@ -71,7 +71,7 @@ pub(super) fn status(reader: &Reader, roots: &[Root]) -> Result<Status> {
     })
 }
 
-/// Every line that could not be read, in order of file and line.
+/// Returns every line that could not be read, sorted by file and line.
 fn bad_lines(reader: &Reader, files: &[Checkpoint]) -> Result<Vec<Problem>> {
     let paths: HashMap<FileKey, &Checkpoint> = files.iter().map(|file| (file.key(), file)).collect();
     let mut problems = Vec::new();
@@ -85,19 +85,19 @@ fn bad_lines(reader: &Reader, files: &[Checkpoint]) -> Result<Vec<Problem>> {
     Ok(problems)
 }
 
-/// What a check of an index found.
+/// The result of a check of an index.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// Files compared with their checkpoints.
+    /// The number of files compared with their checkpoints.
     pub files: usize,
-    /// Documents counted.
+    /// The number of documents counted.
     pub documents: u64,
-    /// What does not agree.
+    /// The mismatches.
     pub problems: Vec<Problem>,
 }
 
-/// Checks an index: its files against their checksums, its documents against the checkpoints, and what was read of
-/// each transcript against the transcript; with `deep`, every byte of it and every stored document.
+/// Checks an index: its files against their checksums, its documents against the checkpoints, and what was read of each
+/// transcript against the transcript. With `deep`, checks every byte of the transcripts and every stored document.
 pub(super) fn verify(reader: &Reader, deep: bool) -> Result<Verdict> {
     reader.check_sums()?;
     let mut verdict = Verdict::default();
@@ -117,7 +117,8 @@ pub(super) fn verify(reader: &Reader, deep: bool) -> Result<Verdict> {
             verdict.problems.extend(compare(&file, deep));
         }
     }
-    // What was seen of subagents may go at any time, so no file accounts for it.
+    // Messages of subagents that were seen in a parent's transcript may be removed at any time, so no checkpoint counts
+    // them.
     let seen = reader.count_seen()?;
     verdict.documents += seen;
     let (known, all) = (verdict.documents, reader.size()?.documents);
@@ -131,10 +132,10 @@ pub(super) fn verify(reader: &Reader, deep: bool) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// Compares what was read of a file with the file.
+/// Compares what was read of a file with the file on disk.
 fn compare(file: &Checkpoint, deep: bool) -> Option<Problem> {
     let path = file.path();
-    // A file that is there no more, or shorter, is for the next index run to note.
+    // The next index run will handle a file that no longer exists or is shorter.
     let mut transcript = Transcript::open(&path).ok().filter(|transcript| transcript.stat.size >= file.offset)?;
     let is_same = if deep && file.source_kind() != SourceKind::Spill {
         transcript.checksum(file.offset).map(|checksum| checksum == file.chain)
@@ -153,16 +154,16 @@ fn compare(file: &Checkpoint, deep: bool) -> Option<Problem> {
     }
 }
 
-/// What was taken out of an index.
+/// The result of a removal from an index.
 #[derive(Debug, Default)]
 pub struct Removed {
-    /// The files whose documents went.
+    /// The files whose documents were removed.
     pub files: Vec<PathBuf>,
-    /// How many documents went.
+    /// The number of documents that were removed.
     pub documents: u64,
 }
 
-/// The files Claude Code has deleted and that are only in the index.
+/// Returns the files that Claude Code has deleted, so that only the index has them.
 pub(super) fn gone(reader: &Reader) -> Result<Removed> {
     let mut removed = Removed::default();
     for file in reader.checkpoints()?.into_iter().filter(|file| file.gone_since.is_some() && !file.forgotten) {
@@ -172,7 +173,7 @@ pub(super) fn gone(reader: &Reader) -> Result<Removed> {
     Ok(removed)
 }
 
-/// Takes everything out of the index whose file is gone.
+/// Removes the documents of deleted files from the index.
 pub(super) fn prune(store: &IndexFolder, wait: Duration) -> Result<Removed> {
     let locked = store.lock(wait)?;
     prune_locked(store, &locked).inspect_err(|_| locked.tidy())
@@ -195,7 +196,7 @@ fn prune_locked(store: &IndexFolder, locked: &LockedFolder<'_>) -> Result<Remove
     Ok(removed)
 }
 
-/// The files of the one session whose id begins like this.
+/// Returns the id of the only session that begins with `prefix`, and its files.
 pub(super) fn session_files(reader: &Reader, prefix: &str) -> Result<(String, Removed)> {
     let files = reader.checkpoints()?;
     let in_history = reader.documents_of_kind(Kind::History)?;
@@ -205,7 +206,7 @@ pub(super) fn session_files(reader: &Reader, prefix: &str) -> Result<(String, Re
     ids.sort_unstable();
     ids.dedup();
     let id = match ids.as_slice() {
-        [one] => (*one).to_string(),
+        [id] => (*id).to_string(),
         [] => return Err(Error::new(ErrorKind::Usage, format!("no session begins with \"{prefix}\""))),
         many if many.contains(&prefix) => prefix.to_string(),
         many => {
@@ -222,7 +223,7 @@ pub(super) fn session_files(reader: &Reader, prefix: &str) -> Result<(String, Re
     Ok((id, removed))
 }
 
-/// Takes a session out of the index, also out of the files of the index, and keeps it out.
+/// Removes a session from the index, including its text in the index files, and keeps it out.
 pub(super) fn forget(store: &IndexFolder, session: &str, wait: Duration) -> Result<Removed> {
     let locked = store.lock(wait)?;
     forget_locked(store, &locked, session).inspect_err(|_| locked.tidy())
@@ -233,7 +234,7 @@ fn forget_locked(store: &IndexFolder, locked: &LockedFolder<'_>, session: &str) 
     let (_, removed) = session_files(&reader, session)?;
     let writer = locked.write(RunSize::Small)?;
     writer.forget_session(session)?;
-    // Those included that were forgotten before: what keeps them out has just gone with the rest.
+    // Include files that were forgotten before: `forget_session` has also removed the checkpoints that keep them out.
     for file in reader.checkpoints()?.into_iter().filter(|file| file.session_id() == session) {
         writer.forget_documents(file.key())?;
         writer.checkpoint(&file.forgotten(), None, true)?;

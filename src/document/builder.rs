@@ -90,7 +90,7 @@ impl<'s> Builder<'s> {
     pub fn oversized(&mut self, place: Place, length: u64, head: &[u8]) {
         self.part = 0;
         self.state.oversized += 1;
-        let problem = Some(format!("a line of {length} bytes, of which only the beginning is kept"));
+        let problem = Some(format!("line of {length} bytes is too long; only its start is kept"));
         let text = String::from_utf8_lossy(head);
         self.push(place, Document { kind: Kind::Oversized, problem, ..Document::default() }, &text);
     }

@@ -119,7 +119,7 @@ impl IndexFolder {
             Err(error) if error.kind == ErrorKind::Busy => {
                 let holder = self.watcher_at_work().unwrap_or("another process".to_string());
                 Err(Error::new(ErrorKind::Busy, format!("a watch is already running ({holder})"))
-                    .hint("there is nothing more to do: it keeps this index current"))
+                    .hint("nothing more to do: it keeps this index up to date"))
             }
             Err(error) => Err(error),
         }

@@ -72,8 +72,8 @@ pub(in crate::index) fn create_or_open(path: &Path, directory: SafeDirectory) ->
 /// Opens an index, and checks that unspool made it and that it has the current format.
 pub(in crate::index) fn open_checked(path: &Path, directory: SafeDirectory) -> Result<tantivy::Index> {
     let foreign = || {
-        let what = format!("{} holds an index that unspool did not make", path.display());
-        Error::new(ErrorKind::Unusable, what).hint("move it away, or name another folder with --index-dir")
+        let what = format!("{} contains an index that unspool did not create", path.display());
+        Error::new(ErrorKind::Unusable, what).hint("move it away, or choose another folder with --index-dir")
     };
     let open_error = |error| if is_foreign(path) { foreign() } else { damage(path, &error) };
     let mut index = tantivy::Index::open(directory).map_err(open_error)?;
@@ -82,8 +82,12 @@ pub(in crate::index) fn open_checked(path: &Path, directory: SafeDirectory) -> R
     let unusable = |what: String, hint: &str| Err(Error::new(ErrorKind::Unusable, what).hint(hint));
     match header {
         Some(header) if header.format > FORMAT_VERSION => {
-            let what = format!("the index in {} was made by a newer unspool ({})", path.display(), header.program);
-            return unusable(what, "upgrade unspool, or name another folder with --index-dir");
+            let what = format!(
+                "the index in {} was created by a newer version of unspool ({})",
+                path.display(),
+                header.program
+            );
+            return unusable(what, "upgrade unspool, or choose another folder with --index-dir");
         }
         // Created, but killed before the first commit.
         None if metas.segments.is_empty() && index.schema() == schema::schema().0 => {}

@@ -106,7 +106,7 @@ impl Condition {
     pub fn parse(field: &str, value: &str, around: &Surroundings) -> Result<Self> {
         let text = value.trim();
         if text.is_empty() {
-            return Err(Error::new(ErrorKind::Usage, format!("{field}: wants a value")));
+            return Err(Error::new(ErrorKind::Usage, format!("{field}: needs a value")));
         }
         let name = || text.to_string();
         let test = match field {
@@ -122,7 +122,7 @@ impl Condition {
             "since" | "after" => Test::Since(dates::parse(text, &around.now, Edge::Since)?),
             "until" | "before" => Test::Until(dates::parse(text, &around.now, Edge::Until)?),
             "is" => parse_is(text)?,
-            _ => return Err(Error::new(ErrorKind::Usage, format!("there is no field {field}"))),
+            _ => return Err(Error::new(ErrorKind::Usage, format!("unknown field {field}"))),
         };
         Ok(Self { test, negated: false, span: None })
     }
@@ -159,7 +159,7 @@ fn parse_is(text: &str) -> Result<Test> {
     match text.to_lowercase().as_str() {
         "error" | "errors" | "failed" => Ok(Test::Error),
         "agent" | "agents" | "subagent" => Ok(Test::Agent),
-        _ => Err(Error::new(ErrorKind::Usage, format!("is:{text} is not known")).hint("is:error or is:agent")),
+        _ => Err(Error::new(ErrorKind::Usage, format!("unknown filter is:{text}")).hint("use is:error or is:agent")),
     }
 }
 
@@ -184,8 +184,8 @@ fn pick<T: Copy>(field: &str, text: &str, all: &[(T, &str)]) -> Result<T> {
         (Some((value, _)), _) | (None, (Some((value, _)), None)) => Ok(*value),
         _ => {
             let names: Vec<&str> = all.iter().map(|(_, name)| *name).collect();
-            Err(Error::new(ErrorKind::Usage, format!("there is no {field} {text:?}"))
-                .hint(format!("one of: {}", names.join(", "))))
+            Err(Error::new(ErrorKind::Usage, format!("unknown {field} {text:?}"))
+                .hint(format!("use one of: {}", names.join(", "))))
         }
     }
 }
@@ -226,10 +226,10 @@ mod tests {
             ("role", "human", "Role(Human)"),
             ("role", "User", "Role(Human)"),
             ("role", "assist", "Role(Assistant)"),
-            ("role", "robot", "there is no role \"robot\""),
+            ("role", "robot", "unknown role \"robot\""),
             ("kind", "tool-result", "Kind(ToolResult)"),
             ("kind", "think", "Kind(Thinking)"),
-            ("kind", "t", "there is no kind \"t\""),
+            ("kind", "t", "unknown kind \"t\""),
             ("file", "src/auth/token.rs", "File(\"src/auth/token.rs\")"),
             ("file", "./token.rs", "File(\"/home/u/work/api/token.rs\")"),
             ("file", "../web/x.ts", "File(\"/home/u/work/web/x.ts\")"),
@@ -239,11 +239,11 @@ mod tests {
             ("project", "api/", "Project(\"api\")"),
             ("cwd", "..", "Cwd(\"/home/u/work\")"),
             ("is", "error", "Error"),
-            ("is", "blue", "is:blue is not known"),
+            ("is", "blue", "unknown filter is:blue"),
             ("since", "@86400", "Since(86400000)"),
             ("until", "1970", "Until(31535999999)"),
-            ("tool", " ", "tool: wants a value"),
-            ("colour", "x", "there is no field colour"),
+            ("tool", " ", "tool: needs a value"),
+            ("colour", "x", "unknown field colour"),
         ] {
             assert_eq!(show(field, value), shown, "{field}:{value}");
         }

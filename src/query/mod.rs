@@ -182,8 +182,8 @@ impl Query {
     /// Refuses a query that is empty, or that only excludes.
     fn checked(self) -> Result<Self> {
         if self.chunks.is_empty() && self.needs.is_empty() && self.conditions.is_empty() {
-            let hint = "give at least one word or number to look for";
-            let error = Error::new(ErrorKind::Usage, "the query holds nothing to look for").hint(hint);
+            let hint = "add at least one word or number";
+            let error = Error::new(ErrorKind::Usage, "the query contains nothing to search for").hint(hint);
             return Err(if self.text.is_empty() { error } else { error.about(&self.text, 0..self.text.len()) });
         }
         Ok(self)

@@ -77,8 +77,8 @@ pub(super) fn parse(text: &str, around: &Surroundings) -> Result<Parsed> {
     items.into_iter().for_each(|item| parsed.add(item));
     if parsed.chunks.is_empty() && parsed.needs.is_empty() && parsed.conditions.is_empty() && !parsed.without.is_empty()
     {
-        let message = "the query only says what must not be found";
-        return Err(error_at(text, &(0..text.len()), message, Some("add a word to look for, or quote it: \"-x\"")));
+        let message = "the query only excludes words";
+        return Err(error_at(text, &(0..text.len()), message, Some("add a word to search for, or quote it: \"-x\"")));
     }
     Ok(parsed)
 }
@@ -173,7 +173,7 @@ impl Parser<'_> {
         }
         let span = start..self.offset();
         let hint = "put the alternatives into the pattern: /a|b/";
-        Err(error_at(self.text, &span, "a /pattern/ must stand by itself, not in a group", Some(hint)))
+        Err(error_at(self.text, &span, "a /pattern/ cannot be inside a group", Some(hint)))
     }
 
     /// Parses one item: a word, a phrase, a condition, a group or the like, possibly negated.
@@ -211,7 +211,7 @@ impl Parser<'_> {
                     self.longer_date(&field, &value).filter(|_| is_date).ok_or(error)
                 });
                 let condition = condition.map_err(|error| {
-                    let hint = format!("to look for it as text, quote it: \"{field}:{value}\"");
+                    let hint = format!("to search for it as text, quote it: \"{field}:{value}\"");
                     let hint = error.hint_text().map_or_else(|| hint.clone(), |known| format!("{known}; {hint}"));
                     with_span(self.text, &token.span, &error).hint(hint)
                 })?;
@@ -505,9 +505,9 @@ mod tests {
     #[test]
     fn errors_mark_the_invalid_part() {
         for (text, shown) in [
-            ("x role:robot y", "error: there is no role \"robot\": role:robot"),
+            ("x role:robot y", "error: unknown role \"robot\": role:robot"),
             ("日本 since:soon", "error: cannot read \"soon\" as a date: since:soon"),
-            ("-github", "error: the query only says what must not be found: -github"),
+            ("-github", "error: the query only excludes words: -github"),
         ] {
             assert_eq!(show(text), shown, "{text}");
         }

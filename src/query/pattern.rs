@@ -59,8 +59,8 @@ impl Pattern {
             .build()
             .map_err(|error| refused(source, &error))?;
         if needs.is_empty() {
-            let what = format!("{source:?} has no part that can be looked up");
-            return Err(Error::new(ErrorKind::Usage, what).hint("add two or more letters or digits that must be there"));
+            let what = format!("{source:?} contains nothing that can be searched for");
+            return Err(Error::new(ErrorKind::Usage, what).hint("add at least two letters or digits that must match"));
         }
         Ok(Self { source: source.to_string(), needs, regex })
     }
@@ -81,7 +81,7 @@ fn refused(source: &str, error: &dyn std::fmt::Display) -> Error {
     let text = error.to_string();
     let reason = text.lines().rev().map(|line| line.trim().trim_start_matches("error: ")).find(|line| !line.is_empty());
     Error::new(ErrorKind::Usage, format!("cannot use the pattern {source:?}: {}", reason.unwrap_or("it is not valid")))
-        .hint("search with -F to find text just as it is")
+        .hint("use -F to search for literal text")
 }
 
 /// Returns the terms that every text containing this one must have. Words inside it are whole words. The words at its

@@ -1,6 +1,6 @@
-//! Charts made of characters: bars, sparklines, shades. Pure; each has a stand-in for terminals without UTF-8.
+//! Text charts: bars, sparklines and shades, each with an ASCII version for terminals without UTF-8.
 
-/// A bar in eighths of a character; a value above nothing is never invisible.
+/// Returns a bar, precise to an eighth of a character. A value above 0 is always visible.
 pub fn bar(value: u64, most: u64, width: usize, ascii: bool) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if most == 0 || value == 0 {
@@ -14,7 +14,7 @@ pub fn bar(value: u64, most: u64, width: usize, ascii: bool) -> String {
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-/// A line of columns, as high as the values; nothing at all is a blank.
+/// Returns one column per value, as high as the value. A value of 0 is a blank.
 pub fn sparkline(values: &[u64], ascii: bool) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const LETTERS: [char; 8] = ['.', '.', ':', ':', '+', '+', '*', '#'];
@@ -29,13 +29,13 @@ pub fn sparkline(values: &[u64], ascii: bool) -> String {
     values.iter().map(column).collect()
 }
 
-/// Adds up values in order so that at most `columns` of them are left.
+/// Sums neighbouring values so that at most `columns` values remain.
 pub fn squeezed(values: &[u64], columns: usize) -> Vec<u64> {
     let each = values.len().div_ceil(columns.max(1)).max(1);
     values.chunks(each).map(|chunk| chunk.iter().sum()).collect()
 }
 
-/// Five shades, from nothing to most.
+/// Returns one of five shades, from 0 (none) to 4 (most).
 pub fn shade(level: usize, ascii: bool) -> char {
     const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
     const LETTERS: [char; 5] = ['.', ':', '+', '*', '#'];
@@ -43,19 +43,19 @@ pub fn shade(level: usize, ascii: bool) -> char {
     shades[level.min(4)]
 }
 
-/// Where the shades begin: a quarter of all values above nothing has each.
+/// Assigns shades to values. Shades 1 to 4 each cover a quarter of the values above 0.
 #[derive(Clone, Debug, Default)]
 pub struct Shades(Vec<u64>);
 
 impl Shades {
-    /// Looks at all values.
+    /// Computes the shades from all values.
     pub fn of(values: impl Iterator<Item = u64>) -> Self {
         let mut values: Vec<u64> = values.filter(|value| *value > 0).collect();
         values.sort_unstable();
         Self(values)
     }
 
-    /// The shade of a value, from 0 to 4.
+    /// Returns the shade of a value, from 0 to 4.
     pub fn level(&self, value: u64) -> usize {
         if value == 0 || self.0.is_empty() {
             return 0;
@@ -65,7 +65,7 @@ impl Shades {
     }
 }
 
-/// A number in three digits or so: `999`, `12.3k`, `4.56M`, `1.18B`.
+/// Formats a number with about three digits: `999`, `12.3k`, `4.56M`, `1.18B`.
 pub fn short(number: u64) -> String {
     let (scaled, unit) = match number {
         0..1000 => return number.to_string(),
@@ -77,7 +77,7 @@ pub fn short(number: u64) -> String {
     format!("{scaled:.digits$}{unit}")
 }
 
-/// A length of time in its two largest units.
+/// Formats a duration in its two largest units.
 pub fn duration(ms: i64) -> String {
     let seconds = (ms.max(0) + 500) / 1000;
     match seconds {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_are_as_long_as_their_values() {
+    fn bars_are_proportional() {
         for (value, drawn, plain) in
             [(0, "", ""), (1, "▏", "#"), (50, "████", "####"), (56, "████▌", "####"), (100, "████████", "########")]
         {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn sparklines_rise_and_fall() {
+    fn sparklines_are_proportional() {
         assert_eq!(sparkline(&[0, 1, 50, 100], false), " ▁▄█");
         assert_eq!(sparkline(&[0, 1, 50, 100], true), " .:#");
         assert_eq!(sparkline(&[], false), "");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn shades_part_the_values_in_quarters() {
+    fn each_shade_covers_a_quarter_of_the_values() {
         let shades = Shades::of([0, 1, 2, 3, 4].into_iter());
         assert_eq!([0, 1, 2, 3, 4, 9].map(|value| shades.level(value)), [0, 1, 2, 3, 4, 4]);
         assert_eq!(Shades::default().level(3), 0);

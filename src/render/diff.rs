@@ -1,11 +1,11 @@
-//! Two texts, line by line: what went and what came.
+//! A line diff of two texts.
 
-/// What became of a line.
+/// The change to a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Mark {
     Same,
-    Gone,
-    Come,
+    Removed,
+    Added,
 }
 
 impl Mark {
@@ -13,16 +13,16 @@ impl Mark {
     pub(super) fn sign(self) -> char {
         match self {
             Self::Same => ' ',
-            Self::Gone => '-',
-            Self::Come => '+',
+            Self::Removed => '-',
+            Self::Added => '+',
         }
     }
 }
 
-/// More comparisons than this are not worth the wait.
+/// The maximum number of line comparisons. More would take too long.
 const EFFORT: usize = 1 << 20;
 
-/// The lines of both texts in order, each with what became of it.
+/// Returns the lines of both texts in order, each marked as same, removed or added.
 pub(super) fn diff<'t>(old: &'t str, new: &'t str) -> Vec<(Mark, &'t str)> {
     let (old, new): (Vec<&str>, Vec<&str>) = (lines(old), lines(new));
     let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
@@ -36,12 +36,12 @@ fn lines(text: &str) -> Vec<&str> {
     if text.is_empty() { Vec::new() } else { text.strip_suffix('\n').unwrap_or(text).split('\n').collect() }
 }
 
-/// The longest common sequence decides what stays, unless that would take too long.
+/// Keeps the longest common subsequence. If finding it would take too long, marks all lines as removed or added.
 fn middle<'t>(a: &[&'t str], b: &[&'t str]) -> Vec<(Mark, &'t str)> {
     let mut out = Vec::with_capacity(a.len() + b.len());
     if a.len().saturating_mul(b.len()) > EFFORT {
-        out.extend(a.iter().map(|line| (Mark::Gone, *line)));
-        out.extend(b.iter().map(|line| (Mark::Come, *line)));
+        out.extend(a.iter().map(|line| (Mark::Removed, *line)));
+        out.extend(b.iter().map(|line| (Mark::Added, *line)));
         return out;
     }
     let wide = b.len() + 1;
@@ -61,10 +61,10 @@ fn middle<'t>(a: &[&'t str], b: &[&'t str]) -> Vec<(Mark, &'t str)> {
             out.push((Mark::Same, a[i]));
             (i, j) = (i + 1, j + 1);
         } else if i < a.len() && (j == b.len() || common[(i + 1) * wide + j] >= common[i * wide + j + 1]) {
-            out.push((Mark::Gone, a[i]));
+            out.push((Mark::Removed, a[i]));
             i += 1;
         } else {
-            out.push((Mark::Come, b[j]));
+            out.push((Mark::Added, b[j]));
             j += 1;
         }
     }

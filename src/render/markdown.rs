@@ -1,27 +1,27 @@
-//! Markdown for a terminal: headings bold, code set off, prose wrapped, tables kept whole.
+//! Renders Markdown for a terminal: bold headings, marked code, wrapped prose, unwrapped tables.
 
 use anstyle::{AnsiColor, Style};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// A stretch of a line in one style.
+/// A part of a line in one style.
 pub(super) type Span = (Style, String);
-/// A line.
+/// A line of styled text.
 pub(super) type Line = Vec<Span>;
 
 const PLAIN: Style = Style::new();
 const CODE: Style = AnsiColor::Cyan.on_default();
 const DIM: Style = Style::new().dimmed();
 
-/// What is read as Markdown, here and in exports.
+/// Returns the Markdown extensions that are enabled, here and in exports.
 pub(super) fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
 
-/// Lays out Markdown, which has been made safe for a terminal, in lines of at most `width` columns.
+/// Lays out Markdown in lines of at most `width` columns. The text must already be safe for a terminal.
 pub(super) fn markdown(text: &str, width: usize) -> Vec<Line> {
     let mut page = Page { width: width.max(20), ..Page::default() };
-    Parser::new_ext(text, options()).for_each(|event| page.take(event));
+    Parser::new_ext(text, options()).for_each(|event| page.handle(event));
     page.flush();
     while page.lines.last().is_some_and(Vec::is_empty) {
         page.lines.pop();
@@ -29,7 +29,7 @@ pub(super) fn markdown(text: &str, width: usize) -> Vec<Line> {
     page.lines
 }
 
-/// Lays out text that is no Markdown: lines stay lines, long ones are wrapped.
+/// Lays out text that is not Markdown. Line breaks are kept, and long lines are wrapped.
 pub(super) fn plain(text: &str, style: Style, width: usize) -> Vec<Line> {
     text.trim_end().split('\n').flat_map(|line| wrap(&[(style, line.replace('\t', "    "))], width.max(20))).collect()
 }
@@ -38,12 +38,12 @@ pub(super) fn plain(text: &str, style: Style, width: usize) -> Vec<Line> {
 struct Page {
     width: usize,
     lines: Vec<Line>,
-    /// The paragraph that is being read.
+    /// The current paragraph.
     spans: Vec<Span>,
     styles: Vec<Style>,
-    /// What stands before each line: blanks of lists, bars of quotations.
+    /// The prefixes of each line: blanks in lists, bars in quotations.
     lead: Vec<String>,
-    /// What stands before the first line of an item.
+    /// The prefix of the first line of a list item.
     bullet: Option<String>,
     lists: Vec<Option<u64>>,
     code: Option<String>,
@@ -52,7 +52,7 @@ struct Page {
 }
 
 impl Page {
-    fn take(&mut self, event: Event<'_>) {
+    fn handle(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
@@ -182,7 +182,7 @@ impl Page {
         self.styles.push(with(now));
     }
 
-    /// An empty line before what comes, unless something else makes the gap.
+    /// Adds an empty line before a block, unless there is one already or a list item starts here.
     fn gap(&mut self) {
         self.flush();
         if self.bullet.is_none() && self.lines.last().is_some_and(|line| !line.is_empty()) {
@@ -194,7 +194,7 @@ impl Page {
         self.width.saturating_sub(self.lead.iter().map(|lead| lead.width()).sum()).max(20)
     }
 
-    /// Wraps the paragraph that was read.
+    /// Wraps the current paragraph and adds its lines.
     fn flush(&mut self) {
         let spans = std::mem::take(&mut self.spans);
         if spans.iter().all(|(_, text)| text.trim().is_empty()) {
@@ -205,7 +205,7 @@ impl Page {
         }
     }
 
-    /// Adds a line behind what stands before each.
+    /// Adds a line with its prefixes.
     fn put(&mut self, line: Line) {
         let mut lead: String = self.lead.concat();
         if let Some(bullet) = self.bullet.take() {
@@ -227,7 +227,7 @@ impl Page {
         }
     }
 
-    /// Sets a table with its columns under each other.
+    /// Lays out a table with aligned columns.
     fn table(&mut self) {
         let rows = std::mem::take(&mut self.rows);
         let width = |cell: &Vec<Span>| cell.iter().map(|(_, text)| text.width()).sum::<usize>();
@@ -252,7 +252,7 @@ impl Page {
     }
 }
 
-/// Breaks spans into lines at blanks; a word longer than the line is cut.
+/// Breaks spans into lines at spaces. A word longer than a line is split.
 fn wrap(spans: &[Span], width: usize) -> Vec<Line> {
     let mut lines = vec![Line::new()];
     let mut used = 0;
@@ -276,7 +276,7 @@ fn wrap(spans: &[Span], width: usize) -> Vec<Line> {
     lines
 }
 
-/// Takes the blanks off the end of the last line.
+/// Removes trailing spaces from the last line.
 fn trim(lines: &mut [Line]) {
     if let Some((_, text)) = lines.last_mut().and_then(|line| line.last_mut()) {
         text.truncate(text.trim_end_matches(' ').len());

@@ -1,4 +1,4 @@
-//! A piece of a conversation made ready to be shown, whatever it is shown on: homes shortened, arguments understood.
+//! Prepares messages and tool calls for display in any format: shortens home folders and parses tool arguments.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,12 @@ use crate::archive::conversation::{Agent, Message};
 use crate::document::{Kind, Role};
 use crate::transcript::{Action, action};
 
-/// Folders to show as `~`: the user's home, and that of the session.
+/// Folders shown as `~`: the user's home folder and the session's.
 #[derive(Clone, Debug, Default)]
 pub struct Homes(pub Vec<String>);
 
 impl Homes {
-    /// Returns a text with homes shortened.
+    /// Returns the text with every home folder replaced by `~`.
     pub fn shorten<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.0.iter().fold(Cow::Borrowed(text), |text, home| {
             if text.contains(home.as_str()) { Cow::Owned(shortened(&text, home)) } else { text }
@@ -19,47 +19,47 @@ impl Homes {
     }
 }
 
-/// Puts `~` in place of a folder wherever its name does not go on.
+/// Replaces `home` with `~`, except where it is part of a longer name.
 fn shortened(text: &str, home: &str) -> String {
     let mut short = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(home) {
         let (before, found) = rest.split_at(at);
         let after = &found[home.len()..];
-        let goes_on = after.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-' || c == '.');
+        let continues = after.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-' || c == '.');
         let is_inside = before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
         short.push_str(before);
-        short.push_str(if goes_on || is_inside { home } else { "~" });
+        short.push_str(if continues || is_inside { home } else { "~" });
         rest = after;
     }
     short.push_str(rest);
     short
 }
 
-/// A call of a tool.
+/// A tool call, ready for display.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) tool: String,
-    /// What it is about, in a line.
+    /// A one-line summary.
     pub(super) summary: String,
     pub(super) body: Body,
     pub(super) result: Option<Outcome>,
     pub(super) agent: Option<Agent>,
 }
 
-/// What a call carries.
+/// The arguments of a tool call, ready for display.
 #[derive(Debug)]
 pub(super) enum Body {
     Nothing,
-    /// A command, or arguments as they are.
+    /// A command, or the raw arguments.
     Text(String),
-    /// Pieces of a file before and after.
+    /// Changed parts of a file, each before and after.
     Changes(Vec<(String, String)>),
-    /// Prose: a plan, the prompt of a subagent.
+    /// Prose: a plan, or the prompt of a subagent.
     Prose(String),
 }
 
-/// What a tool answered.
+/// The result of a tool call.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) failed: bool,
@@ -67,38 +67,40 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// The answer in a few words.
+    /// Returns a one-line summary of the result.
     pub(super) fn gist(&self) -> String {
         let lines = self.text.trim().lines().count();
-        let telling = |line: &&str| line.chars().any(char::is_alphanumeric);
-        let first = self.text.lines().map(str::trim).find(telling).unwrap_or_default();
+        let has_words = |line: &&str| line.chars().any(char::is_alphanumeric);
+        let first = self.text.lines().map(str::trim).find(has_words).unwrap_or_default();
         match (self.failed, lines) {
             (true, _) => format!("failed: {first}"),
-            (false, 0) => "nothing".to_string(),
+            (false, 0) => "no output".to_string(),
             (false, 1) => first.to_string(),
             (false, lines) => format!("{lines} lines: {first}"),
         }
     }
 }
 
-/// Makes a call ready.
+/// Prepares a tool call for display.
 pub(super) fn call(homes: &Homes, call: &Message, result: Option<&Message>, agent: Option<&Agent>) -> Call {
     let tool = call.tool.clone().unwrap_or_else(|| "tool".to_string());
     let input = call.input.as_deref().map(|input| homes.shorten(input).into_owned());
-    let doing = match &input {
+    let parsed = match &input {
         Some(input) => action(&tool, input),
         None => Action::Other { summary: homes.shorten(&call.text).into_owned() },
     };
-    let (summary, body) = match doing {
+    let (summary, body) = match parsed {
         Action::Run { command } => (command.clone(), Body::Text(command)),
-        Action::Edit { path, changes } => (near(homes, &path, call), Body::Changes(changes)),
-        Action::Write { path, content } => (near(homes, &path, call), Body::Changes(vec![(String::new(), content)])),
+        Action::Edit { path, changes } => (relative(homes, &path, call), Body::Changes(changes)),
+        Action::Write { path, content } => {
+            (relative(homes, &path, call), Body::Changes(vec![(String::new(), content)]))
+        }
         Action::Send { title, prompt } => (title, Body::Prose(prompt)),
         Action::Plan { text } => (text.lines().next().unwrap_or_default().to_string(), Body::Prose(text)),
         Action::Other { summary } => {
             let is_all = input.as_deref().is_none_or(|input| input == summary || members(input) < 2);
             (
-                near(homes, &summary, call),
+                relative(homes, &summary, call),
                 if is_all { Body::Nothing } else { Body::Text(pretty(input.as_deref().unwrap_or_default())) },
             )
         }
@@ -107,15 +109,15 @@ pub(super) fn call(homes: &Homes, call: &Message, result: Option<&Message>, agen
     Call { tool, summary, body, result, agent: agent.cloned() }
 }
 
-/// A path as seen from the folder the session was in.
-fn near(homes: &Homes, path: &str, call: &Message) -> String {
-    // The path has lost its home already.
+/// Returns a path relative to the folder or project of the session, if it is inside one of them.
+fn relative(homes: &Homes, path: &str, call: &Message) -> String {
+    // The home folder in `path` is already shortened, so these must be too.
     let folders = [&call.cwd, &call.project].into_iter().flatten().map(|folder| homes.shorten(folder));
     let inside = folders.filter_map(|folder| path.strip_prefix(&*folder)?.strip_prefix(['/', '\\'])).next();
     inside.filter(|rest| !rest.is_empty()).unwrap_or(path).to_string()
 }
 
-/// How many arguments there are.
+/// Returns the number of arguments. Input that is not an object counts as 2, so that it is shown in full.
 fn members(input: &str) -> usize {
     serde_json::from_str::<serde_json::Value>(input)
         .ok()
@@ -123,13 +125,13 @@ fn members(input: &str) -> usize {
         .unwrap_or(2)
 }
 
-/// JSON over several lines, to be read by people.
+/// Returns JSON indented over several lines, or the input unchanged if it is not JSON.
 fn pretty(input: &str) -> String {
     let value = serde_json::from_str::<serde_json::Value>(input);
     value.ok().and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or_else(|| input.to_string())
 }
 
-/// Who speaks, in a word.
+/// Returns a short name for the speaker.
 pub(super) fn who(document: &Message) -> &'static str {
     match (document.role, document.kind) {
         (_, Kind::Compaction) => "summary",
@@ -147,7 +149,7 @@ pub(super) fn who(document: &Message) -> &'static str {
     }
 }
 
-/// Whether a document is worth showing though Claude Code put it in: that somebody interrupted it.
+/// Reports whether a message is Claude Code's notice that the user interrupted it. Other notices are hidden by default.
 pub(super) fn is_interruption(document: &Message) -> bool {
     document.kind == Kind::Notice && document.text.starts_with("[Request interrupted")
 }
@@ -157,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn homes_are_shortened_where_they_end() {
+    fn homes_are_shortened_as_whole_names() {
         let homes = Homes(vec!["/home/dana".to_string()]);
         for (text, short) in [
             ("/home/dana/x.rs", "~/x.rs"),

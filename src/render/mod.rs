@@ -1,4 +1,4 @@
-//! Answers as text for a terminal, as Markdown, HTML and JSON.
+//! Renders answers as terminal text, Markdown, HTML, JSON and CSV.
 
 mod diff;
 mod markdown;

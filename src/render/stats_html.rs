@@ -1,4 +1,4 @@
-//! Figures as one page of HTML: no scripts, nothing loaded from anywhere, charts as inline SVG with tooltips.
+//! Renders statistics as one HTML page: no scripts, no external resources, charts as inline SVG with tooltips.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,14 +14,14 @@ use crate::render::terminal::style::{Screen, thousands};
 use crate::untrusted::{Untrusted, one_line};
 
 const STYLE: &str = include_str!("page.css");
-/// How many rows a table has.
+/// The maximum number of rows in a table.
 const ROWS: usize = 20;
-/// How many models have a colour of their own; the others share the last one.
+/// The number of colours for models. Further models share the last one.
 const COLOURS: usize = 6;
-/// More days than this are drawn week by week.
+/// From this many days on, charts show weeks.
 const MOST_DAYS: usize = 70;
 
-/// Writes the page.
+/// Writes the HTML page.
 pub fn html(out: &mut dyn Write, stats: &Stats, screen: &Screen) -> io::Result<()> {
     write!(
         out,
@@ -49,14 +49,14 @@ pub fn html(out: &mut dyn Write, stats: &Stats, screen: &Screen) -> io::Result<(
     }
     let unpriced = stats.total.unpriced;
     let without = if unpriced > 0 {
-        format!(" {} tokens are of models without a price.", short(unpriced))
+        format!(" {} tokens are from models without a known price.", short(unpriced))
     } else {
         String::new()
     };
     writeln!(
         out,
-        "<p class=\"note\">Costs are an estimate by the API's price list of {PRICES_OF}; a subscription costs something \
-         else.{without} Every API message counts once, however many files hold it. Made by unspool {}.</p>\n</body></html>",
+        "<p class=\"note\">Costs are estimated from the API price list of {PRICES_OF}; subscriptions are billed \
+         differently.{without} Each API message counts once, even if several files contain it. Made by unspool {}.</p>\n</body></html>",
         env!("CARGO_PKG_VERSION")
     )
 }
@@ -72,7 +72,7 @@ fn tiles(stats: &Stats) -> String {
         (rate, "of the input from the cache".to_string()),
         (thousands(total.prompts), format!("prompts, {} responses", thousands(total.responses))),
         (thousands(total.tool_calls), format!("tool calls, {} failed", percent(total.tool_errors, total.tool_calls))),
-        (duration(turns.median), format!("median turn; nine of ten within {}", duration(turns.p90))),
+        (duration(turns.median), format!("median turn; 90 % within {}", duration(turns.p90))),
     ];
     let mut html = String::from("<div class=\"tiles\">");
     for (value, name) in tiles {
@@ -81,7 +81,7 @@ fn tiles(stats: &Stats) -> String {
     html + "</div>\n"
 }
 
-/// The last year, a column for each week.
+/// Draws a calendar of the last year, one column per week.
 fn calendar(stats: &Stats) -> String {
     let Some((first, last)) = stats.span else { return String::new() };
     let from = monday_of(last.checked_sub(52.weeks()).unwrap_or(first));
@@ -113,12 +113,12 @@ fn calendar(stats: &Stats) -> String {
         let _ = write!(cells, "<text x=\"0\" y=\"{}\">{name}</text>", 28 + place * 14);
     }
     format!(
-        "<h2>Responses a day</h2>\n<div class=\"scroll\"><svg viewBox=\"0 0 800 118\" role=\"img\" aria-label=\"Calendar of responses\">{cells}</svg></div>\n"
+        "<h2>Responses per day</h2>\n<div class=\"scroll\"><svg viewBox=\"0 0 800 118\" role=\"img\" aria-label=\"Calendar of responses\">{cells}</svg></div>\n"
     )
 }
 
-/// The days or weeks that are drawn side by side, and what to call one.
-fn stretches(stats: &Stats) -> (Vec<(Date, Date)>, &'static str) {
+/// Returns the days or weeks on the time axis, and the name of the unit.
+fn periods(stats: &Stats) -> (Vec<(Date, Date)>, &'static str) {
     let Some((first, last)) = stats.span else { return (Vec::new(), "day") };
     let days = first.until(last).map_or(0, |span| span.get_days());
     let by_day = usize::try_from(days).unwrap_or(0) < MOST_DAYS;
@@ -128,15 +128,15 @@ fn stretches(stats: &Stats) -> (Vec<(Date, Date)>, &'static str) {
     (starts.map(|date| (date, next(date).unwrap_or(date))).collect(), if by_day { "day" } else { "week" })
 }
 
-/// Tokens of each model, and what they cost, as time went by.
+/// Draws the tokens of each model and the total cost over time.
 fn over_time(stats: &Stats) -> String {
-    let (stretches, unit) = stretches(stats);
+    let (periods, unit) = periods(stats);
     let sum = |days: &BTreeMap<Date, u64>, (from, to): (Date, Date)| {
         days.range(from..to).map(|(_, value)| value).sum::<u64>()
     };
     let mut series: Vec<(String, Vec<u64>)> = Vec::new();
     for (group, days) in stats.models.iter().zip(&stats.model_days) {
-        let values: Vec<u64> = stretches.iter().map(|stretch| sum(days, *stretch)).collect();
+        let values: Vec<u64> = periods.iter().map(|period| sum(days, *period)).collect();
         if series.len() < COLOURS {
             series.push((name_of(&group.key), values));
         } else if let Some((name, others)) = series.last_mut() {
@@ -144,15 +144,13 @@ fn over_time(stats: &Stats) -> String {
             others.iter_mut().zip(values).for_each(|(other, value)| *other += value);
         }
     }
-    let names: Vec<String> = stretches
+    let names: Vec<String> = periods
         .iter()
         .map(|(from, _)| if unit == "day" { from.to_string() } else { format!("week of {from}") })
         .collect();
-    let costs: Vec<u64> = stretches
-        .iter()
-        .map(|(from, to)| stats.days.range(*from..*to).map(|(_, figures)| figures.cost).sum())
-        .collect();
-    let mut html = format!("<h2>Tokens a {unit}, by model</h2>\n<div class=\"legend\">");
+    let costs: Vec<u64> =
+        periods.iter().map(|(from, to)| stats.days.range(*from..*to).map(|(_, figures)| figures.cost).sum()).collect();
+    let mut html = format!("<h2>Tokens per {unit}, by model</h2>\n<div class=\"legend\">");
     for (place, (name, _)) in series.iter().enumerate() {
         let _ = write!(
             html,
@@ -162,12 +160,12 @@ fn over_time(stats: &Stats) -> String {
     }
     html.push_str("</div>\n");
     html.push_str(&stacked(&series, &names, &|value| short(value)));
-    let _ = writeln!(html, "<h2>Cost a {unit}</h2>");
+    let _ = writeln!(html, "<h2>Cost per {unit}</h2>");
     let cost = |value: u64| money(&Figures { cost: value, ..Figures::default() });
     html + &stacked(&[("cost".to_string(), costs)], &names, &cost)
 }
 
-/// Columns of one or several series, on top of one another.
+/// Draws stacked columns of one or several series.
 fn stacked(series: &[(String, Vec<u64>)], names: &[String], show: &dyn Fn(u64) -> String) -> String {
     const WIDTH: f64 = 900.0;
     const HEIGHT: f64 = 180.0;
@@ -188,7 +186,7 @@ fn stacked(series: &[(String, Vec<u64>)], names: &[String], show: &dyn Fn(u64) -
     for (at, name) in names.iter().enumerate() {
         let x = 60.0 + at as f64 * step;
         let mut top = 10.0 + HEIGHT;
-        for (place, (what, values)) in series.iter().enumerate() {
+        for (place, (label, values)) in series.iter().enumerate() {
             let value = values.get(at).copied().unwrap_or(0);
             if value == 0 {
                 continue;
@@ -201,7 +199,7 @@ fn stacked(series: &[(String, Vec<u64>)], names: &[String], show: &dyn Fn(u64) -
                 "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{top:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\"><title>{}: {} {}</title></rect>",
                 escape(name),
                 escape(&show(value)),
-                escape(what)
+                escape(label)
             );
         }
     }
@@ -232,7 +230,7 @@ fn groups(title: &str, head: &str, groups: &[Group], name: impl Fn(&Group) -> St
     }
     let most = groups.iter().map(|group| weight(&group.figures)).max().unwrap_or(0);
     let columns = ["Prompts", "Responses", "Input", "Cache write", "Cache read", "Output", "Cost"];
-    // A model is not prompted, it answers.
+    // Prompts are not counted by model.
     let from = usize::from(head == "Model");
     let mut rows = String::new();
     for group in groups.iter().take(ROWS) {
@@ -270,7 +268,7 @@ fn tools(stats: &Stats) -> String {
             bar(tool.calls, most)
         );
     }
-    table("Tools", "Tool", &["Calls", "Failed", "Share"], &rows, stats.tools.len())
+    table("Tools", "Tool", &["Calls", "Failed", "Failure rate"], &rows, stats.tools.len())
 }
 
 fn files(stats: &Stats, screen: &Screen) -> String {
@@ -288,14 +286,14 @@ fn files(stats: &Stats, screen: &Screen) -> String {
     table("Most edited files", "File", &["Edits"], &rows, 0)
 }
 
-/// Wraps rows in a table, unless there are none.
-fn table(title: &str, head: &str, columns: &[&str], rows: &str, of: usize) -> String {
+/// Returns a table of the first rows, with a note if `total` is more than it shows. Empty without rows.
+fn table(title: &str, head: &str, columns: &[&str], rows: &str, total: usize) -> String {
     if rows.is_empty() {
         return String::new();
     }
     let heads: String = columns.iter().map(|name| format!("<th class=\"n\">{name}</th>")).collect();
-    let more = if of > ROWS {
-        format!("<p class=\"note\">and {} more</p>\n", thousands((of - ROWS) as u64))
+    let more = if total > ROWS {
+        format!("<p class=\"note\">and {} more</p>\n", thousands((total - ROWS) as u64))
     } else {
         String::new()
     };
@@ -304,7 +302,7 @@ fn table(title: &str, head: &str, columns: &[&str], rows: &str, of: usize) -> St
     )
 }
 
-/// Prompts by day of the week and hour.
+/// Draws a heat map of prompts by weekday and hour.
 fn week(stats: &Stats) -> String {
     let shades = Shades::of(stats.week.iter().flatten().copied());
     let mut cells = String::new();
@@ -346,7 +344,7 @@ fn folder(screen: &Screen, path: &Untrusted) -> String {
     if path.is_empty() { "(unknown)".to_string() } else { screen.path(std::path::Path::new(path.raw())) }
 }
 
-/// Makes text safe for HTML, inside and outside of attributes.
+/// Escapes text for HTML, inside and outside of attributes.
 fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in one_line(text).chars() {

@@ -1,4 +1,4 @@
-//! Figures for programs: one JSON object, or rows of comma-separated values.
+//! Renders statistics as JSON or CSV.
 
 use std::io::{self, Write};
 
@@ -78,7 +78,7 @@ struct GroupPart {
     figures: FiguresPart,
 }
 
-/// Every way to group, or the one that was asked for.
+/// All groupings, or only the requested one.
 struct ByPart<'a> {
     stats: &'a Stats,
     only: Option<By>,
@@ -99,7 +99,7 @@ impl Serialize for ByPart<'_> {
     }
 }
 
-/// Writes the figures as one JSON object; with `by`, only that one way to group.
+/// Writes the statistics as one JSON object. With `by`, only that grouping is included.
 pub fn json(out: &mut dyn Write, stats: &Stats, by: Option<By>) -> io::Result<()> {
     let seconds = |ms: i64| ms as f64 / 1000.0;
     let turns = stats.turns;
@@ -127,7 +127,7 @@ pub fn json(out: &mut dyn Write, stats: &Stats, by: Option<By>) -> io::Result<()
 
 fn figures(figures: &Figures) -> FiguresPart {
     let Tokens { input, cache_write, cache_hour, cache_read, output } = figures.tokens;
-    // What is not known is left open rather than called nothing.
+    // An unknown cost is null, not 0.
     let is_unknown = figures.cost == 0 && figures.unpriced > 0;
     FiguresPart {
         tokens: TokensPart { input, cache_write, cache_read, output },
@@ -158,7 +158,7 @@ fn tool(tool: &ToolFigures) -> ToolPart<'_> {
     ToolPart { key: name.raw(), calls: *calls, errors: *errors, error_rate }
 }
 
-/// Writes a row for each group.
+/// Writes one CSV row per group.
 pub fn csv(out: &mut dyn Write, stats: &Stats, by: By) -> io::Result<()> {
     if by == By::Tool {
         writeln!(out, "tool,calls,errors")?;
@@ -191,7 +191,8 @@ pub fn csv(out: &mut dyn Write, stats: &Stats, by: By) -> io::Result<()> {
     Ok(())
 }
 
-/// A field of a row. A spreadsheet takes one that begins like a formula for a formula, so those get a quote before.
+/// Returns a CSV field, quoted if necessary. A field that starts like a formula gets a leading apostrophe, because a
+/// spreadsheet would evaluate it.
 fn field(text: &str) -> String {
     let text = one_line(text);
     let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text };
@@ -203,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_quoted_where_they_must_be() {
+    fn csv_fields_are_quoted_if_necessary() {
         for (text, expected) in [
             ("plain", "plain"),
             ("a,b", "\"a,b\""),

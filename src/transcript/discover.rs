@@ -184,7 +184,7 @@ impl Scan {
     /// a missing target such as a disk that is not mounted.
     fn note_unreadable_project(&mut self, project: PathBuf, error: &io::Error) {
         if error.kind() == io::ErrorKind::NotFound {
-            self.ignored.push((project.clone(), "nothing is behind this name"));
+            self.ignored.push((project.clone(), "missing, or a broken link"));
         } else {
             self.problems.push(Problem::with_path(&project, format!("cannot be listed: {error}")));
         }
@@ -209,7 +209,7 @@ impl Scan {
         self.sources.retain(|source| {
             let is_first = source.stat.ino == 0 || seen.insert((source.stat.dev, source.stat.ino));
             if !is_first {
-                ignored.push((source.path.clone(), "a second name of a file already listed"));
+                ignored.push((source.path.clone(), "a link to a file that is already indexed"));
             }
             is_first
         });
@@ -290,8 +290,8 @@ impl Scan {
         match fs_err::metadata(&path) {
             Ok(meta) if !meta.is_dir() => return false,
             _ if entry.file_name() == OsStr::new("memory") => return false,
-            Ok(_) => self.problems.push(Problem::with_path(&path, "is a link to a folder, and is not followed")),
-            Err(_) => self.ignored.push((path.clone(), "nothing is behind this name")),
+            Ok(_) => self.problems.push(Problem::with_path(&path, "a link to a folder, which is not followed")),
+            Err(_) => self.ignored.push((path.clone(), "a broken link")),
         }
         self.unlisted.push(path);
         true

@@ -431,10 +431,10 @@ mod tests {
             &[r#"0 user [Text("a � b � 😀")]"#],
         );
         check(b"{\"type\":\"user\",\"message\":{\"content\":\"a \x1b b \xff\"}}", &[r#"0 user [Text("a   b �")]"#]);
-        check(b"\0\0\0\0", &["0 BAD 4 NUL bytes, as a power cut leaves them | "]);
+        check(b"\0\0\0\0", &["0 BAD 4 NUL bytes, probably from a power failure | "]);
         check(
             format!("\0\0{HI}\0").as_bytes(),
-            &["0 BAD 3 NUL bytes, as a power cut leaves them | ", r#"2 user [Text("hi")]"#],
+            &["0 BAD 3 NUL bytes, probably from a power failure | ", r#"2 user [Text("hi")]"#],
         );
     }
 

@@ -96,7 +96,7 @@ fn strip_padding<'a>(bytes: &'a [u8], emit: &mut dyn FnMut(usize, Reading<'_>)) 
     let outside = memchr::memchr_iter(0, bytes).count() - memchr::memchr_iter(0, body).count();
     let inside = body.split(|byte| *byte != 0).map(<[u8]>::len).filter(|run| *run >= NUL_BLOCK).sum::<usize>();
     if outside + inside > 0 {
-        let reason = format!("{} NUL bytes, as a power cut leaves them", outside + inside);
+        let reason = format!("{} NUL bytes, probably from a power failure", outside + inside);
         emit(bytes.len() - bytes.trim_ascii_start().len(), Reading::Bad { reason, text: Cow::Borrowed("") });
     }
     (start, body)

@@ -36,9 +36,10 @@ pub(super) fn take_over(
         let checkpoints = match reader.checkpoints() {
             Ok(checkpoints) => checkpoints,
             Err(error) => {
-                report
-                    .problems
-                    .push(Problem::with_path("older index", format!("what it alone holds is lost: {error}")));
+                report.problems.push(Problem::with_path(
+                    "older index",
+                    format!("sessions that only it contains are lost: {error}"),
+                ));
                 continue;
             }
         };

@@ -99,7 +99,7 @@ impl Run<'_> {
     /// Carries out the plan, or builds a new index if the existing one is unusable.
     fn carry_out(self, locked: &LockedFolder<'_>, planned: Result<Option<Plan>>) -> Result<Report> {
         if self.options.rebuild {
-            return self.rebuild(locked, "asked for");
+            return self.rebuild(locked, "requested");
         }
         let done = match planned {
             Ok(Some(plan)) => self.add(locked, &plan, false),
@@ -267,7 +267,7 @@ fn with_space_needed(error: Error, plan: &Plan, locked: &LockedFolder<'_>) -> Er
     let megabytes = plan.bytes() * 2 / 5 / 1_000_000 + 20;
     let place = locked.directory();
     error.hint(format!(
-        "this needs about {megabytes} MB in {}; what was committed before is safe, and the next run goes on from there",
+        "this needs about {megabytes} MB in {}; everything committed before is safe, and the next run continues from there",
         place.display()
     ))
 }

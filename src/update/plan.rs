@@ -211,7 +211,7 @@ impl Plan {
                 && not_listed.iter().any(|before| before.path().starts_with(&root.path))
             {
                 self.problems
-                    .push(Problem::with_path(&root.path, "source root is missing; what was indexed of it is kept"));
+                    .push(Problem::with_path(&root.path, "source root is missing; its indexed sessions are kept"));
             }
         }
         match doubt(gone.len(), known.present().count(), roots).filter(|_| !confirm) {
@@ -231,8 +231,8 @@ fn parents_of(file: &Checkpoint, agent: &str, reader: &Reader) -> Result<Vec<Che
 /// Returns a problem if too many files have vanished at once to believe that they are gone.
 pub(super) fn doubt(gone: usize, present: usize, roots: &[Root]) -> Option<Problem> {
     let reason = format!(
-        "{gone} of {present} indexed files have vanished at once; they stay searchable and are not marked as deleted \
-         (if this is right, run `unspool index --confirm`)"
+        "{gone} of {present} indexed files vanished at once; they stay searchable and are not marked as deleted \
+         (if this is expected, run `unspool index --confirm`)"
     );
     let place = roots.first().map(|root| root.path.clone()).unwrap_or_default();
     (gone * 2 > present).then(|| Problem::with_path(place, reason))

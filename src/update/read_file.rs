@@ -373,7 +373,7 @@ impl<'a> FileReading<'a> {
         if let Err(error) = read {
             self.outcome.how = Some(How::Failed);
             let reason = if error.kind() == io::ErrorKind::UnexpectedEof {
-                "changed while being read; it is read again in the next run".into()
+                "changed while being read; the next run reads it again".into()
             } else {
                 error.to_string()
             };
@@ -419,7 +419,7 @@ pub(super) fn description_of(source: &Source) -> Option<std::result::Result<Agen
     let (path, _) = source.meta.as_ref()?;
     Some(match read_small(path, META_CAP).map(|bytes| transcript::read_agent_meta(&bytes)) {
         Ok(Some(description)) => Ok(description),
-        Ok(None) => Err(Problem::with_path(path, "not the description of a subagent")),
+        Ok(None) => Err(Problem::with_path(path, "not a subagent description")),
         Err(error) => Err(Problem::with_path(path, error.to_string())),
     })
 }

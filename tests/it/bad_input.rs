@@ -1146,7 +1146,7 @@ fn a31_a_huge_description() {
     let padding = "x".repeat(1 << 20);
     env.write(format!("{folder}/agent-a1.meta.json"), format!(r#"{{"description":"described","pad":"{padding}"}}"#));
     let report = env.index_json();
-    assert!(report["problems"].to_string().contains("not the description of a subagent"), "{report}");
+    assert!(report["problems"].to_string().contains("not a subagent description"), "{report}");
     assert_eq!((env.count("described"), env.count("errand")), (0, 1));
 }
 

@@ -100,7 +100,7 @@ fn e11_an_unknown_key_is_a_warning_with_the_most_similar_key() {
     assert_eq!(
         ran.stderr,
         format!(
-            "unspool: {name}: there is no key \"colour\"; did you mean \"color\"?\nunspool: {name}: there is no key \"zzz\"\n"
+            "unspool: {name}: unknown key \"colour\"; did you mean \"color\"?\nunspool: {name}: unknown key \"zzz\"\n"
         )
     );
 }
@@ -134,7 +134,7 @@ fn e11_a_file_anybody_can_write_to_is_refused() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).expect("set");
     let ran = Ran::from(env.command().env("UNSPOOL_CONFIG", &path).arg("status").output().expect("ran"));
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("anybody can write to the configuration"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("anyone can write to the configuration"), "{}", ran.stderr);
 }
 
 #[test]

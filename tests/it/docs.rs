@@ -1,4 +1,4 @@
-//! Help, manual pages and completions: they contain every command, and shells can read them.
+//! Help, manual pages, completions and the README: they cover every command, and their examples are real.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -47,26 +47,109 @@ fn shells_can_read_the_completions() {
     assert_eq!(env.run(&["completions", "tcsh"]).code, 2);
 }
 
-/// The first screens in the README are the real output, except for the time.
+const README: &str = include_str!("../../README.md");
+
+/// The fenced blocks of the README in one language.
+fn blocks(language: &str) -> Vec<&'static str> {
+    let starts_with = format!("{language}\n");
+    README.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix(starts_with.as_str())).collect()
+}
+
 #[test]
-fn the_examples_in_the_readme_are_the_real_output() {
+fn the_readme_is_short_and_follows_the_order_a_newcomer_needs() {
+    assert!(README.lines().count() <= 200, "{} lines", README.lines().count());
+    assert_eq!(README.lines().find(|line| line.chars().count() > 120), None);
+    let sections: Vec<&str> = README.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    let expected = [
+        "Install",
+        "Five questions",
+        "Staying current",
+        "Sessions",
+        "Files",
+        "For programs",
+        "Configuration",
+        "Limits",
+        "How it works",
+        "Development",
+    ];
+    assert_eq!(sections, expected);
+}
+
+/// Every screen in the README is the real output, except for the time.
+#[test]
+fn the_screens_in_the_readme_are_the_real_output() {
     let env = Env::with_fixtures("home");
     env.index();
-    let readme = include_str!("../../README.md");
-    let picture = readme.split("```").find_map(|block| block.strip_prefix("console\n")).expect("a picture");
-    let timeless =
-        |text: &str| regex::Regex::new(r"\(\d+ ms\)").expect("valid").replace_all(text, "(1 ms)").into_owned();
-    let mut examples = 0;
-    for example in picture.split("$ unspool ").skip(1) {
-        let (args, expected) = example.split_once('\n').expect("an answer");
+    let time = regex::Regex::new(r"\(\d+ ms\)").expect("valid");
+    let timeless = |text: &str| time.replace_all(text.trim_end(), "(1 ms)").into_owned();
+    let mut commands = Vec::new();
+    for screen in blocks("console").iter().flat_map(|block| block.split("$ unspool ").skip(1)) {
+        let (args, expected) = screen.split_once('\n').expect("an answer");
         let mut command = env.command();
         command.args(args.split(' ')).args(["--color", "always"]).env("COLUMNS", "100");
         let output = command.output().expect("ran");
         let shown = anstream::adapter::strip_str(&String::from_utf8_lossy(&output.stdout)).to_string();
-        assert_eq!(timeless(shown.trim_end()), timeless(expected.trim_end()), "{args}");
-        examples += 1;
+        assert_eq!(timeless(&shown), timeless(expected), "{args}");
+        commands.push(args.split(' ').next().expect("a word"));
     }
-    assert_eq!(examples, 2);
+    assert_eq!(commands, ["migration", "sessions", "file"]);
+}
+
+#[test]
+fn the_two_commands_in_the_readme_work() {
+    let commands: Vec<&str> = blocks("sh").iter().flat_map(|block| block.lines()).collect();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    // CI runs the command that the README gives.
+    let ci = std::fs::read_to_string(folder.join(".ci/run")).expect("read");
+    let check = ci.lines().find_map(|line| line.strip_prefix("exec ")).expect("a command");
+    assert_eq!(commands.get(1), Some(&check));
+    let main_job = commands.first().and_then(|line| line.strip_prefix("cargo run --release -- ")).expect("a command");
+    let env = Env::new();
+    let ran = env.command().args(main_job.split(' ')).current_dir(folder).output().expect("ran");
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(String::from_utf8_lossy(&ran.stdout).contains("Plan and write the database migration"));
+}
+
+#[test]
+fn commands_and_options_in_the_readme_exist() {
+    let env = Env::new();
+    let known = commands(&env);
+    let examples = blocks("sh").into_iter().flat_map(str::lines).filter_map(|line| line.strip_prefix("unspool "));
+    let mut checked = 0;
+    for example in examples.map(|line| line.split(" # ").next().expect("a part").trim_end()) {
+        let words: Vec<&str> = example.split(' ').collect();
+        let path: Vec<&str> = words
+            .iter()
+            .copied()
+            .take_while(|word| known.contains(&(*word).to_string()) || *word == "install")
+            .collect();
+        let path = if path.is_empty() { vec!["search"] } else { path };
+        let help = env.run(&[&["help"], path.as_slice()].concat()).stdout;
+        for option in words.iter().filter(|word| word.starts_with('-')) {
+            let is_listed = help.lines().any(|line| line.split([' ', ',']).any(|word| word == *option));
+            assert!(is_listed, "{example}: {option}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 10, "{checked}");
+}
+
+#[test]
+fn the_hook_in_the_readme_is_recognized() {
+    let env = Env::new();
+    let hook = blocks("json").into_iter().find(|block| block.contains("SessionEnd")).expect("a hook");
+    std::fs::write(env.claude().join("settings.json"), hook).expect("written");
+    let ran = env.run(&["hook", "status"]);
+    assert!(ran.stdout.contains("SessionEnd calls unspool hook"), "{} {}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn the_configuration_in_the_readme_is_valid() {
+    let env = Env::new();
+    let file = env.path().join("config.toml");
+    std::fs::write(&file, blocks("toml").first().expect("a file")).expect("written");
+    let output = env.command().args(["config", "get", "limit"]).env("UNSPOOL_CONFIG", &file).output().expect("ran");
+    assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b"20\n"[..], &b""[..]));
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn existing_files_are_not_overwritten_without_force() {
     assert!(env.path().join(&file).is_file());
     let ran = env.run(&["export", "--no-refresh", &session(1)]);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("is there already") && ran.stderr.contains("--force"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("already exists") && ran.stderr.contains("--force"), "{}", ran.stderr);
     assert_eq!(env.run(&["export", "--no-refresh", "--force", &session(1)]).code, 0);
 }
 

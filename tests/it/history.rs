@@ -259,7 +259,7 @@ fn recover_writes_only_new_files_below_the_folder() {
     assert_eq!(std::fs::read_to_string(out.join("a.rs")).expect("written"), "fn a() {}\nfn b() {}\n");
     let again = run();
     assert_eq!(again.code, 2, "{}", again.stderr);
-    assert!(again.stderr.contains("is there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("already exists"), "{}", again.stderr);
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn blame_and_why_name_the_writer_of_each_line() {
     );
     assert_eq!(env.run(&["blame", "--no-refresh", "--json", "-L", "2,+2", &path]).stdout.lines().count(), 2);
     let ran = env.run(&["why", "--no-refresh", &format!("{path}:2")]);
-    for part in ["louder", "-hello\n+HELLO", "before that", "stop", "claude --resume"] {
+    for part in ["louder", "-hello\n+HELLO", "earlier", "stop", "claude --resume"] {
         assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
     }
     let ran = env.run(&["why", "--no-refresh", &format!("{path}:3")]);

@@ -250,7 +250,7 @@ fn status_reports_why_the_hook_has_no_effect() {
     let text = read(settings(&env)).replace("/bin/unspool", "/gone/unspool");
     std::fs::write(settings(&env), text).expect("written");
     let ran = run(&env, &["status"]);
-    assert!(ran.stdout.contains("(the program is not there; run `unspool hook install` again)"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("(the program does not exist; run `unspool hook install` again)"), "{}", ran.stdout);
     succeed(&env, &["install"]);
     assert!(!read(settings(&env)).contains("/gone/"));
 }

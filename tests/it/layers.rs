@@ -40,6 +40,17 @@ fn each_foreign_thing_is_known_in_one_place() {
     }
 }
 
+/// Front ends ask the façade. What is below it may change without them.
+#[test]
+fn the_program_names_nothing_below_the_archive() {
+    for file in rust_files(&root().join("bin")) {
+        let text = code(&fs::read_to_string(&file).expect("read"));
+        for module in ["index", "query", "document", "tokenize", "redact"] {
+            assert!(!text.contains(&format!("unspool::{module}")), "{} names `{module}`", short(&file));
+        }
+    }
+}
+
 /// A folder of modules, and what its face says of them.
 struct Folder {
     dir: PathBuf,

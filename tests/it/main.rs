@@ -20,6 +20,8 @@ mod stats;
 mod config;
 // Help, manual pages and completions.
 mod docs;
+// Whole screens, compared with snapshots.
+mod screens;
 
 // Keeping the index current: regular runs, the hook of Claude Code, the watch; and what Claude Code will delete.
 mod schedule;

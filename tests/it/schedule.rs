@@ -143,7 +143,7 @@ fn systemd_install_status_uninstall_and_again() {
         );
         assert_eq!(succeed(&env, &["status"]), expected);
 
-        assert_eq!(succeed(&env, &["uninstall"]), "removed; nothing is scheduled any more\n");
+        assert_eq!(succeed(&env, &["uninstall"]), "removed; nothing is scheduled now\n");
         assert_eq!(
             calls(&env),
             [
@@ -233,12 +233,12 @@ fn times_are_checked_before_anything_is_written() {
     }
     let ran = schedule(&env, &["install", "--backend", "cron", "--calendar", "61 * * * *"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("is no time that cron understands") && ran.stderr.contains("five fields"));
+    assert!(ran.stderr.contains("cron does not understand the time") && ran.stderr.contains("five fields"));
     assert_eq!(schedule(&env, &["install", "--every", "1h", "--daily", "03:00"]).code, 2);
     if works("systemd-analyze", &["--version"]) {
         let ran = schedule(&env, &["install", "--calendar", "every full moon"]);
         assert_eq!(ran.code, 2);
-        assert!(ran.stderr.contains("is no time that systemd understands"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("systemd does not understand the time"), "{}", ran.stderr);
         succeed(&env, &["install", "--calendar", "Mon..Fri *-*-* 09:00"]);
         assert!(read(unit(&env, "unspool-index.timer")).contains("\nOnCalendar=Mon..Fri *-*-* 09:00\n"));
         succeed(&env, &["uninstall"]);
@@ -277,7 +277,7 @@ fn cron_install_status_uninstall_and_again() {
         let (program, index) = (program.display(), env.index_dir());
         let block = format!(
             "# >>> unspool >>>\n\
-             # Written by `unspool schedule install`; `unspool schedule uninstall` takes these lines out again.\n\
+             # Written by `unspool schedule install`; `unspool schedule uninstall` removes these lines.\n\
              */15 * * * * {program} index --quiet --scheduled --index-dir {index}\n\
              20 4 * * 0 {program} index --quiet --scheduled --rebuild --wait 900 --index-dir {index}\n\
              # <<< unspool <<<\n",
@@ -290,12 +290,12 @@ fn cron_install_status_uninstall_and_again() {
         assert_eq!(calls(&env), [""; 0]);
         let expected = format!(
             "index by cron: */15 * * * *\n  next     Mon 2026-11-16 12:15:00 UTC\n  last     never\n  \
-             program  {program}\n  log      cron mails what a run says, where mail is set up\n\
+             program  {program}\n  log      cron mails the output of runs, if mail is set up\n\
              rebuild by cron: 20 4 * * 0\n  next     Sun 2026-11-22 04:20:00 UTC\n  last     never\n  \
-             program  {program}\n  log      cron mails what a run says, where mail is set up\n"
+             program  {program}\n  log      cron mails the output of runs, if mail is set up\n"
         );
         assert_eq!(succeed(&env, &["status"]), expected);
-        assert_eq!(succeed(&env, &["uninstall"]), "removed; nothing is scheduled any more\n");
+        assert_eq!(succeed(&env, &["uninstall"]), "removed; nothing is scheduled now\n");
         assert_eq!(std::fs::read(state_file(&env, "table")).expect("read"), others);
         calls(&env);
     }
@@ -353,13 +353,13 @@ fn launchd_install_status_uninstall_and_again() {
         assert!(succeed(&env, &args).starts_with("already up to date"));
         assert_eq!(calls(&env), [""; 0]);
         let expected = format!(
-            "index by launchd: every hour\n  next     the scheduler does not tell\n  last     never\n  result   ok\n  \
+            "index by launchd: every hour\n  next     unknown (the scheduler does not report it)\n  last     never\n  result   ok\n  \
              program  {}\n  log      {}\n",
             bin(&env).join("unspool").display(),
             env.path().join("home/Library/Logs/unspool-index.log").display()
         );
         assert_eq!(succeed(&env, &["status"]), expected);
-        assert_eq!(succeed(&env, &["uninstall"]), "removed; nothing is scheduled any more\n");
+        assert_eq!(succeed(&env, &["uninstall"]), "removed; nothing is scheduled now\n");
         assert_eq!(calls(&env), [format!("launchctl bootout gui/{user}/dev.unspool.index")]);
         assert!(!plist.is_file());
     }
@@ -421,7 +421,7 @@ fn status_reports_a_failure_in_the_words_of_the_system() {
     std::fs::remove_file(bin(&env).join("unspool")).expect("removed");
     std::fs::write(state_file(&env, "timer"), "ActiveState=inactive\n").expect("written");
     let ran = schedule(&env, &["status"]);
-    assert!(ran.stdout.contains("is not there any more; run `unspool schedule install` again"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("no longer exists; run `unspool schedule install` again"), "{}", ran.stdout);
     assert!(ran.stdout.contains("\n  state    not active"), "{}", ran.stdout);
 }
 
@@ -483,7 +483,7 @@ fn a_run_that_was_killed_has_failed() {
     let lock = record.into_iter().find(|path| path.extension() == Some(OsStr::new("lock"))).expect("a lock");
     std::fs::write(lock.with_extension("ran-index.json"), r#"{"started":1000}"#).expect("written");
     let shown = env.run(&["status"]).stdout;
-    assert!(shown.contains("failed: it was cut off (killed, or the machine went down)"), "{shown}");
+    assert!(shown.contains("failed: it was killed, or the machine went down"), "{shown}");
     // An incomplete or foreign record counts as none.
     std::fs::write(lock.with_extension("ran-index.json"), "{\"star").expect("written");
     assert!(env.run(&["status"]).stdout.contains("schedule     no run yet"));

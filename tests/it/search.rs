@@ -311,7 +311,7 @@ fn an_invalid_query_is_reported_with_its_position() {
     let env = world();
     let ran = env.run(&["search", "kestrel since:soon"]);
     assert_eq!(ran.code, 2);
-    let start = "unspool: error: cannot read \"soon\" as a date\n  kestrel since:soon\n          ^^^^^^^^^^\nunspool: hint: say it as one of";
+    let start = "unspool: error: cannot read \"soon\" as a date\n  kestrel since:soon\n          ^^^^^^^^^^\nunspool: hint: use one of";
     assert!(ran.stderr.starts_with(start), "{}", ran.stderr);
     let ran = env.run(&["search", "a \u{1b}[31m role:x"]);
     assert!(ran.code == 2 && !ran.stderr.contains('\u{1b}'), "{:?}", ran.stderr);

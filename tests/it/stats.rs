@@ -146,7 +146,7 @@ fn a_model_without_a_price_has_tokens_and_no_cost() {
     let found = stats(&env, &[]);
     assert_eq!((&found["cost_usd"], &found["unpriced_tokens"]), (&Value::Null, &4.into()));
     let shown = env.run(&["stats", "--no-refresh"]).stdout;
-    assert!(shown.contains("cost      ?  estimate by API prices of"), "{shown}");
+    assert!(shown.contains("cost      ?  estimated from API prices of"), "{shown}");
     assert!(shown.contains("4 tokens unpriced"), "{shown}");
 }
 

@@ -454,7 +454,7 @@ fn e12_index_of_another_program() {
         {
             let ran = env.run(command);
             assert_eq!(ran.code, 4, "{compression} {command:?}: {}", ran.stderr);
-            assert!(ran.stderr.contains("did not make"), "{compression} {command:?}: {}", ran.stderr);
+            assert!(ran.stderr.contains("did not create"), "{compression} {command:?}: {}", ran.stderr);
         }
         assert_eq!(without_locks(files(&folder)), before);
     }

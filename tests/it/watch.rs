@@ -95,7 +95,7 @@ fn each_line_of_a_live_session_is_found() {
         env.append(file(1), line(1, count, "pelican"));
         watching.finds("pelican", usize::try_from(count).expect("small"));
     }
-    assert_eq!(watching.log(), "unspool: watching ~/.claude, ~/.config/claude; Ctrl-C ends it\n");
+    assert_eq!(watching.log(), "unspool: watching ~/.claude, ~/.config/claude; press Ctrl-C to stop\n");
     assert_eq!(watching.stop(), Some(0));
     env.verify();
 }

@@ -8,14 +8,14 @@ use crate::document::{Document, Kind, MessageKey, Role};
 use crate::redact::redact;
 use crate::untrusted::Untrusted;
 
-/// A message, a tool call or a tool result. Its texts come from a transcript: untrusted.
+/// A message, a tool call or a tool result. Its texts are untrusted: they come from a transcript.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Message {
     /// The id of the line in the transcript.
     pub uuid: Option<String>,
     /// The session.
     pub session_id: String,
-    /// The subagent that said it.
+    /// The subagent that wrote it.
     #[serde(rename = "agent_id")]
     pub agent: Option<String>,
     /// The time, as RFC 3339 in UTC.
@@ -32,7 +32,7 @@ pub struct Message {
     pub tool: Option<String>,
     /// The arguments of a tool call, as JSON text.
     pub input: Option<String>,
-    /// The files it is about.
+    /// The files that it is about.
     pub files: Vec<Untrusted>,
     /// The folder the session was started in.
     pub project: Option<String>,
@@ -44,7 +44,7 @@ pub struct Message {
     pub line: u64,
     /// The text.
     pub text: String,
-    /// Of a line that could not be read: the reason.
+    /// For a line that could not be read: the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// The API message that it is a part of.
@@ -53,7 +53,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Takes over a document, with secrets masked unless they are to be revealed.
+    /// Converts a document. Redacts secrets unless `reveal` is set.
     pub(super) fn new(document: Document, reveal: bool) -> Self {
         let shown = |text: String| if reveal { text } else { redact(&text).into_owned() };
         Self {

@@ -1,4 +1,4 @@
-//! Decides what of a conversation is read and what is folded, before anything is read.
+//! Decides which messages of a conversation are read and which are folded, before any text is read.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use crate::archive::conversation::{Piece, Scope};
 use crate::document::{Kind, Role};
 use crate::index::Step;
 
-/// What is to be read, and what stands in place of the rest.
+/// A message to read, or a placeholder for folded messages.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one at a time, and most are the large one")]
 pub(super) enum Planned {
@@ -14,21 +14,24 @@ pub(super) enum Planned {
     Fold(Piece),
 }
 
-/// Decides what of a conversation is shown.
+/// Decides which messages of a conversation are shown.
 pub(super) struct Plan {
     pub(super) scope: Scope,
+    /// Hashes of the prompts that were sent. A queued prompt with the same text is not shown again.
     pub(super) said: HashSet<u64>,
+    /// Ranges of lines that were abandoned by a rewind.
     pub(super) abandoned: Vec<(u64, u64)>,
     pub(super) steps: Vec<Planned>,
 }
 
 impl Plan {
+    /// Adds messages, and folds abandoned ones and those of subagents.
     pub(super) fn take(&mut self, steps: &[Step]) {
         let mut open: Option<u64> = None;
         for step in steps.iter().filter(|step| self.is_shown(step)).copied().collect::<Vec<_>>() {
-            let left =
+            let abandoned =
                 self.abandoned.iter().find(|(from, to)| (*from..*to).contains(&step.line)).map(|(from, _)| *from);
-            match left.filter(|_| !self.scope.abandoned) {
+            match abandoned.filter(|_| !self.scope.abandoned) {
                 Some(from) if open == Some(from) => self.count_folded(&step),
                 Some(from) => {
                     open = Some(from);
@@ -50,12 +53,14 @@ impl Plan {
         }
     }
 
+    /// Counts a message in the fold of abandoned messages that is open.
     fn count_folded(&mut self, step: &Step) {
         if let Some(Planned::Fold(Piece::Abandoned { messages, .. })) = self.steps.last_mut() {
             *messages += usize::from(is_message(step));
         }
     }
 
+    /// Counts a message of a subagent in a fold, which may be new.
     fn fold_inner(&mut self) {
         match self.steps.last_mut() {
             Some(Planned::Fold(Piece::Inner { messages })) => *messages += 1,
@@ -63,13 +68,13 @@ impl Plan {
         }
     }
 
-    /// Leaves out what is too far from the place asked for.
+    /// Folds messages that are too far from the line asked for.
     pub(super) fn cut(&mut self, around: Option<u64>) {
         let Some(line) = around else { return };
         let is_near = |planned: &Planned| matches!(planned, Planned::Read(step) if step.line >= line);
-        let place = self.steps.iter().position(is_near).unwrap_or(self.steps.len());
+        let at = self.steps.iter().position(is_near).unwrap_or(self.steps.len());
         if self.scope.after > 0 {
-            let end = self.nth_message(place..self.steps.len(), self.scope.after + 1);
+            let end = self.nth_message(at..self.steps.len(), self.scope.after + 1);
             let messages = self.messages(end..self.steps.len());
             self.steps.truncate(end);
             if messages > 0 {
@@ -78,8 +83,8 @@ impl Plan {
         }
         if self.scope.before > 0 {
             let before: Vec<usize> =
-                (0..place).rev().filter(|at| self.is_message_at(*at)).take(self.scope.before).collect();
-            let begin = before.last().copied().unwrap_or(place);
+                (0..at).rev().filter(|at| self.is_message_at(*at)).take(self.scope.before).collect();
+            let begin = before.last().copied().unwrap_or(at);
             let messages = self.messages(0..begin);
             if messages > 0 {
                 self.steps.splice(..begin, [Planned::Fold(Piece::Earlier { messages })]);
@@ -87,11 +92,13 @@ impl Plan {
         }
     }
 
+    /// Returns the index of the nth message in a range, counted from 0, or the end of the range.
     fn nth_message(&self, range: std::ops::Range<usize>, number: usize) -> usize {
         let end = range.end;
         range.filter(|at| self.is_message_at(*at)).nth(number).unwrap_or(end)
     }
 
+    /// Returns the number of messages in a range.
     fn messages(&self, range: std::ops::Range<usize>) -> usize {
         range.filter(|at| self.is_message_at(*at)).count()
     }
@@ -101,6 +108,7 @@ impl Plan {
     }
 }
 
+/// Reports whether a step counts as a message. Results and reasoning do not.
 fn is_message(step: &Step) -> bool {
     matches!(step.kind, Kind::Prompt | Kind::Queued | Kind::Command | Kind::Text | Kind::ToolUse | Kind::History)
 }

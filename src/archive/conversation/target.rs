@@ -1,4 +1,4 @@
-//! What an id, or the beginning of one, means.
+//! Resolves an id, or the beginning of one, to a session, a subagent or a message.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,23 +7,23 @@ use crate::document::Document;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Reader;
 
-/// The shortest beginning of an id that is taken for one.
+/// Minimum length of the beginning of an id.
 pub const SHORTEST_ID: usize = 4;
-/// How many possible meanings of an id are named.
+/// Maximum number of matches that an error lists.
 const NAMED: usize = 8;
 
-/// What an id means.
+/// The meaning of an id.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Target {
     /// The session.
     pub session: String,
-    /// The subagent, if it is not the session itself.
+    /// The subagent, if the id is not of the session itself.
     pub agent: Option<String>,
-    /// The message.
+    /// The message, if the id is of one.
     pub uuid: Option<String>,
 }
 
-/// Finds out what an id, or its beginning, means: a session, a subagent, a message.
+/// Resolves an id, or the beginning of one. Tries sessions first, then subagents, then messages.
 pub(crate) fn resolve(reader: &Reader, id: &str) -> Result<Target> {
     let id = id.trim();
     let id = &id.strip_suffix(".jsonl").unwrap_or(id).to_lowercase();
@@ -33,15 +33,16 @@ pub(crate) fn resolve(reader: &Reader, id: &str) -> Result<Target> {
     }
     let sessions = reader.sessions_like(id)?;
     if !sessions.is_empty() {
-        let session = the_one(id, "session", sessions, |session| session.clone())?;
+        let session = only_match(id, "session", sessions, |session| session.clone())?;
         return Ok(Target { session, ..Target::default() });
     }
     let agents = reader.agents_like(id.strip_prefix("agent-").unwrap_or(id))?;
     if !agents.is_empty() {
-        let (session, agent) = the_one(id, "agent", agents, |(_, agent)| agent.clone())?;
+        let (session, agent) = only_match(id, "agent", agents, |(_, agent)| agent.clone())?;
         return Ok(Target { session, agent: Some(agent), uuid: None });
     }
-    // Of the copies of a message the earliest counts, and a session's own before a subagent's; then the first by its place.
+    // A message may have copies. Take a session's own before a subagent's, then the earliest, then the first by path
+    // and offset.
     let mut copies = Vec::new();
     for (file, document) in reader.messages_like(id)? {
         let path = reader.summary(file)?.map(|summary| summary.path());
@@ -55,13 +56,13 @@ pub(crate) fn resolve(reader: &Reader, id: &str) -> Result<Target> {
         let what = format!("no session, subagent or message begins with {id:?}");
         return Err(Error::new(ErrorKind::NotFound, what).hint("`unspool sessions` lists all sessions"));
     }
-    let found = the_one(id, "message", messages, |document| document.uuid.clone().unwrap_or_default())?;
+    let found = only_match(id, "message", messages, |document| document.uuid.clone().unwrap_or_default())?;
     Ok(Target { session: found.session, agent: found.agent, uuid: found.uuid })
 }
 
-/// The only one, or the one whose id is just this; otherwise says which there are.
-fn the_one<T>(id: &str, what: &str, mut found: Vec<T>, name: impl Fn(&T) -> String) -> Result<T> {
-    let exact = found.iter().position(|one| name(one) == id);
+/// Returns the only match, or the one with exactly this id. Otherwise returns an error that lists the matches.
+fn only_match<T>(id: &str, what: &str, mut found: Vec<T>, name: impl Fn(&T) -> String) -> Result<T> {
+    let exact = found.iter().position(|item| name(item) == id);
     match exact {
         Some(at) => Ok(found.swap_remove(at)),
         None if found.len() == 1 => Ok(found.swap_remove(0)),

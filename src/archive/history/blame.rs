@@ -1,7 +1,7 @@
-//! Who wrote each line of a file, and the story of one of them.
+//! `blame` and `why`: the author of each line of a file, and the history of one line.
 //!
-//! The recorded history is replayed; what it ends with is compared with the file as it is. Lines that no session
-//! wrote, and lines that something unrecorded changed, are told apart from the others, never guessed.
+//! Replays the recorded history and compares its last version with the file on disk. Lines older than the first session
+//! and lines changed by something unrecorded are reported as such. No author is guessed.
 
 use std::collections::HashMap;
 
@@ -20,78 +20,79 @@ use crate::index::Reader;
 use crate::transcript::Hunk;
 use crate::untrusted::Untrusted;
 
-/// How far back the story of a line goes.
+/// Maximum number of earlier versions in the history of a line.
 const EARLIER: usize = 20;
-/// How many documents before and behind a change are looked through for what was said about it.
+/// Number of documents before and after a change that are searched for what the model said about it.
 const NEAR: usize = 12;
-/// A longer change is cut to what is near the line.
+/// A change with more lines than this is cut to the lines near the one asked for.
 const LONG: usize = 40;
 /// Lines of context around a change.
 const CONTEXT: usize = 3;
 
-/// Who wrote a line.
+/// The author of a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Writer {
     /// This action; see [`Blame::actions`].
     Action(usize),
-    /// Nobody that is recorded: it was there before the first session saw the file.
+    /// Unknown: the line is older than the first session that saw the file.
     Before,
-    /// Something that is not recorded, between these times.
+    /// An unrecorded change between these times.
     Outside {
-        /// The last time without it.
+        /// The last time the file was seen without it.
         after: Option<i64>,
-        /// The first time with it; none if it was found only now.
+        /// The first time the file was seen with it. `None` if that is now.
         before: Option<i64>,
     },
 }
 
-/// The lines of a file with their writers.
+/// The lines of a file with their authors.
 #[derive(Clone, Debug, Serialize)]
 pub struct Blame {
     /// The file.
     pub path: Untrusted,
-    /// Its lines as they are on disk, without their newlines, and who wrote each.
+    /// Its lines on disk, without their newlines, each with its author.
     pub lines: Vec<(Untrusted, Writer)>,
     /// The actions that wrote them.
     pub actions: Vec<Action>,
 }
 
-/// The story of a line.
+/// The history of a line.
 #[derive(Clone, Debug, Serialize)]
 pub struct Story {
     /// The file.
     pub path: Untrusted,
-    /// Which line, from 1.
+    /// The line number, from 1.
     pub number: usize,
     /// Its text.
     pub text: Untrusted,
-    /// Who wrote it.
+    /// Its author.
     pub writer: Writer,
-    /// What wrote it.
+    /// The action that wrote it.
     pub action: Option<Action>,
-    /// What the model said before and after.
+    /// The model's messages before and after that action.
     pub said: Vec<Untrusted>,
-    /// The change that wrote it.
+    /// The change that wrote it, as a patch.
     pub change: Vec<Hunk>,
-    /// What stood in its place before, the newest first, and what had written that.
+    /// Earlier lines at the same place, newest first, each with its author and the action that wrote it.
     pub earlier: Vec<(Untrusted, Writer, Option<Action>)>,
-    /// The folder the session was in.
+    /// The folder in which the session ran.
     pub cwd: Option<Untrusted>,
 }
 
-/// Says who wrote each line of a file, whose contents on disk are given.
+/// Returns the author of each line of a file with these contents on disk.
 pub(super) fn blame(reader: &Reader, request: &Request, contents: &str) -> Result<Option<Blame>> {
     let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
     let mut view = View::new(reader, request.reveal);
-    let mut places: Vec<Option<usize>> = vec![None; replayed.timeline.steps.len()];
+    // The index in `blame.actions` of each step that wrote a line.
+    let mut actions: Vec<Option<usize>> = vec![None; replayed.timeline.steps.len()];
     let mut blame = Blame { path: replayed.path.as_str().into(), lines: Vec::new(), actions: Vec::new() };
     for line in replayed.lines_on_disk(contents) {
         let writer = match line.by {
-            By::Step(step) => match (places[step], &replayed.timeline.origins[step]) {
-                (Some(at), _) => Writer::Action(at),
+            By::Step(step) => match (actions[step], &replayed.timeline.origins[step]) {
+                (Some(index), _) => Writer::Action(index),
                 (None, Origin::ToolCall(tool_call)) => {
-                    places[step] = Some(blame.actions.len());
+                    actions[step] = Some(blame.actions.len());
                     blame.actions.push(view.action(&tool_call.0, &tool_call.1)?);
                     Writer::Action(blame.actions.len() - 1)
                 }
@@ -104,7 +105,7 @@ pub(super) fn blame(reader: &Reader, request: &Request, contents: &str) -> Resul
     Ok(Some(blame))
 }
 
-/// Tells the story of one line, counted from 1.
+/// Returns the history of one line. `number` counts from 1.
 pub(super) fn why(reader: &Reader, request: &Request, contents: &str, number: usize) -> Result<Option<Story>> {
     let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
     let lines = replayed.lines_on_disk(contents);
@@ -126,9 +127,9 @@ pub(super) fn why(reader: &Reader, request: &Request, contents: &str, number: us
     if let Origin::ToolCall(tool_call) = &replayed.timeline.origins[step] {
         story.cwd = tool_call.0.call.cwd.as_ref().or(tool_call.0.call.project.as_ref()).map(Untrusted::new);
         let near = reader.near(tool_call.0.key, tool_call.0.call.line, NEAR)?;
-        let spoken = |kind| matches!(kind, Kind::Text | Kind::Thinking);
-        let before = near.iter().rfind(|document| spoken(document.kind) && document.line <= tool_call.0.call.line);
-        let after = near.iter().find(|document| spoken(document.kind) && document.line > tool_call.0.call.line);
+        let is_spoken = |kind| matches!(kind, Kind::Text | Kind::Thinking);
+        let before = near.iter().rfind(|document| is_spoken(document.kind) && document.line <= tool_call.0.call.line);
+        let after = near.iter().find(|document| is_spoken(document.kind) && document.line > tool_call.0.call.line);
         story.said = before.into_iter().chain(after).map(|document| view.shown(&document.text)).collect();
     }
     let (mut step, mut line) = (step, line.clone());
@@ -158,7 +159,7 @@ fn action_of(view: &mut View<'_>, replayed: &Replayed, step: usize) -> Result<Op
 }
 
 impl Replayed {
-    /// The lines of the file as it is, each with who wrote it; without the empty piece behind the last newline.
+    /// Returns the lines of the file on disk, each with its author. Leaves out the empty line after the last newline.
     fn lines_on_disk(&self, contents: &str) -> Vec<Line> {
         let contents = contents.replace("\r\n", "\n");
         let last = self.versions.iter().rfind(|version| version.state.text.is_some());
@@ -176,8 +177,8 @@ impl Replayed {
         lines
     }
 
-    /// Lines of changes that could not be applied, where something unrecorded had happened before: the file holds
-    /// them nevertheless.
+    /// Returns the lines added by edits that could not be applied because of an earlier unrecorded change, each with
+    /// its step. The file on disk may contain them nevertheless.
     fn unplaced_lines(&self) -> HashMap<&str, usize> {
         let doubts = self.versions.iter().flat_map(|version| &version.state.doubts);
         let mut steps: Vec<usize> =
@@ -190,7 +191,7 @@ impl Replayed {
             let texts = edits
                 .iter()
                 .flat_map(|edit| bare_lines(&edit.new).filter(|line| !bare_lines(&edit.old).any(|old| old == *line)));
-            // A brace or a blank line could be anybody's.
+            // A brace or a blank line is too common to have one author.
             lines.extend(texts.filter(|text| text.trim().len() > 3).map(|text| (text, step)));
         }
         lines
@@ -210,18 +211,18 @@ impl Replayed {
         }
     }
 
-    /// The file before and after a step that wrote a line, and where the line is then.
+    /// Returns the file before and after the step that wrote a line, and the index of the line afterwards.
     fn around(&self, step: usize, line: &Line) -> Option<(Text, Text, usize)> {
         let at = self.versions.iter().position(|version| version.step == step && !version.found)?;
         let text = |version: &Version| version.state.text.clone();
         let after = text(&self.versions[at])?.without_returns();
         let before = at.checked_sub(1).and_then(|at| text(&self.versions[at])).unwrap_or_default().without_returns();
-        let place = after.lines.iter().position(|one| one.by == By::Step(step) && one.text == line.text)?;
-        Some((before, after, place))
+        let index = after.lines.iter().position(|other| other.by == By::Step(step) && other.text == line.text)?;
+        Some((before, after, index))
     }
 }
 
-/// Lines without what ends them, also the last one's carriage return.
+/// Returns lines without their line ends, also without a carriage return at the end of the text.
 fn bare_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(|line| line.trim_end_matches('\r'))
 }
@@ -230,14 +231,15 @@ fn texts(text: &Text) -> Vec<Option<&str>> {
     text.lines.iter().map(|line| line.text.as_deref()).collect()
 }
 
-/// The line that stood where a line was written: of several, the one most like it.
+/// Returns the old line that the line at `at` replaced. If there are several, returns the most similar one.
 fn predecessor(before: &Text, after: &Text, at: usize) -> Option<Line> {
     let new = after.lines[at].text.as_deref()?;
     for op in diff(&texts(before), &texts(after)) {
         if let DiffOp::Replace { old_index, old_len, new_index, new_len } = op
             && (new_index..new_index + new_len).contains(&at)
         {
-            let likeness = |line: &&Line| {
+            // Similarity in millionths, because floats have no order.
+            let similarity = |line: &&Line| {
                 let ratio = similar::TextDiff::from_chars(line.text.as_deref().unwrap_or_default(), new).ratio();
                 (f64::from(ratio) * 1e6) as u64
             };
@@ -245,19 +247,19 @@ fn predecessor(before: &Text, after: &Text, at: usize) -> Option<Line> {
                 return before.lines.get(old_index + at - new_index).cloned();
             }
             let old = before.lines[old_index..old_index + old_len].iter();
-            return old.max_by_key(likeness).filter(|line| likeness(line) > 300_000).cloned();
+            return old.max_by_key(similarity).filter(|line| similarity(line) > 300_000).cloned();
         }
     }
     None
 }
 
-/// The change around a line, with a few lines of context.
+/// Returns the change around a line, with a few lines of context.
 fn hunk_at(before: &Text, after: &Text, at: usize) -> Option<Hunk> {
     let ops = diff(&texts(before), &texts(after));
-    let place = ops.iter().position(|op| op.tag() != similar::DiffTag::Equal && op.new_range().contains(&at))?;
-    let (mut old, mut new) = (ops[place].old_range(), ops[place].new_range());
+    let op = ops.iter().find(|op| op.tag() != similar::DiffTag::Equal && op.new_range().contains(&at))?;
+    let (mut old, mut new) = (op.old_range(), op.new_range());
     if old.len() + new.len() > LONG {
-        // Of a whole new file, or half of one, only what is near the line.
+        // A new file is one large change. Show only the lines near the one asked for.
         new = new.start.max(at.saturating_sub(NEAR))..new.end.min(at + NEAR);
         old = old.start..old.start + old.len().min(NEAR);
     }

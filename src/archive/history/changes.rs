@@ -1,4 +1,4 @@
-//! Each change of a file as a patch.
+//! Patches: each change of a file as hunks.
 
 use similar::TextDiff;
 
@@ -11,8 +11,8 @@ use crate::transcript::{Call, Hunk};
 /// Lines of context around a change.
 const CONTEXT: usize = 3;
 
-/// The change an action made: as it was recorded, else from what was asked for.
-pub(super) fn change(gather: &mut StepCollector<'_>, tool_call: &ToolCall, touch: &FileTouch) -> Result<Vec<Hunk>> {
+/// Returns the change that a call made to a file: as recorded in its transcript, or else as its arguments describe it.
+pub(super) fn change(collector: &mut StepCollector<'_>, tool_call: &ToolCall, touch: &FileTouch) -> Result<Vec<Hunk>> {
     let asked = match (&tool_call.asked, &touch.effect) {
         (_, Some(FileEffect::Write(Some(text)) | FileEffect::Append(Some(text)))) => hunks("", text),
         (Call::Write(text), _) => hunks("", text),
@@ -23,14 +23,15 @@ pub(super) fn change(gather: &mut StepCollector<'_>, tool_call: &ToolCall, touch
         Some((key, result))
             if touch.effect.is_none() && result.trace.as_ref().is_some_and(|trace| trace.counts.is_some()) =>
         {
-            gather.record(*key, result)?.map(|record| record.patch).unwrap_or_default()
+            collector.record(*key, result)?.map(|record| record.patch).unwrap_or_default()
         }
         _ => Vec::new(),
     };
     Ok(if recorded.is_empty() { asked } else { recorded })
 }
 
-/// The difference of two texts; where they stand in the file is not known.
+/// Returns the difference between two texts. The hunks have no line numbers, because the position of the texts in the
+/// file is not known.
 fn hunks(old: &str, new: &str) -> Vec<Hunk> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let difference = TextDiff::from_slices(&old, &new);

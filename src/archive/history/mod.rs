@@ -1,6 +1,6 @@
-//! The history of a file: who created, changed, read it, and what it held.
+//! The history of a file: the sessions that created, changed or read it, and its contents over time.
 //!
-//! [`file()`] lists what sessions did with a file, from the index alone.
+//! [`file()`] lists the actions of sessions on a file from the index alone. Only patches need the transcripts.
 
 mod path;
 mod text;
@@ -11,7 +11,7 @@ mod changes;
 mod recover;
 mod blame;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -41,15 +41,15 @@ use tool_calls::{FileTouch, ToolCall};
 struct Request {
     /// The file as the user typed it.
     path: String,
-    /// The caller's folder.
+    /// The caller's current folder and home.
     here: Here,
-    /// The actions that are wanted.
+    /// The actions to list.
     scope: Scope,
-    /// Whether each change is wanted as a patch.
+    /// True to show each change as a patch.
     diff: bool,
-    /// The sessions, projects and times that count. The running session is not left out.
+    /// The sessions, projects and times to look at. The running session is included.
     filter: Filter,
-    /// Whether secrets are shown in what was said and changed. Recovered contents are never masked.
+    /// True to show secrets in messages and patches. Recovered contents are never redacted.
     reveal: bool,
 }
 
@@ -59,15 +59,15 @@ struct Request {
 pub enum FileAnswer {
     /// Nothing is known.
     Nothing(Note),
-    /// What was done, by file; the file of the newest action first.
+    /// The actions by file. The file with the newest action comes first.
     Actions(Vec<FileActions>),
-    /// Who wrote each line.
+    /// The author of each line.
     Blame(Blame),
-    /// The story of a line.
+    /// The history of one line.
     Story(Box<Story>),
     /// Recovered contents.
     Contents(Recovered),
-    /// All versions of one file, the newest first.
+    /// All versions of one file, newest first.
     Versions {
         /// The file.
         path: Untrusted,
@@ -110,39 +110,39 @@ pub(crate) fn answer(reader: &Reader, request: &FileRequest, context: &Context) 
     })
 }
 
-/// Which actions are wanted, besides changes.
+/// The actions to list besides changes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Scope {
     /// Reads.
     reads: bool,
     /// Mentions.
     mentions: bool,
-    /// Calls of which nobody knows whether they happened.
+    /// Calls without a recorded result, which may not have happened.
     unconfirmed: bool,
 }
 
-/// What was done with a file.
+/// The kind of action on a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileAction {
-    /// It was made.
+    /// It was created.
     Create,
-    /// Some of it was changed.
+    /// A part of it was changed.
     Edit,
     /// All of it was replaced.
     Overwrite,
-    /// It got another name.
+    /// It was renamed.
     Rename,
     /// It was deleted.
     Delete,
     /// It was read.
     Read,
-    /// It was named.
+    /// It was mentioned.
     Mention,
 }
 
 impl FileAction {
-    /// The word users know it by.
+    /// Returns the name that users see.
     pub fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -166,53 +166,53 @@ impl Scope {
     }
 }
 
-/// A file, and what was done with it.
+/// A file and the actions on it.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileActions {
     /// The file.
     pub path: Untrusted,
-    /// What was done, the newest first.
+    /// The actions, newest first.
     pub actions: Vec<Action>,
 }
 
-/// One thing done with a file.
+/// One action on a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Action {
     /// The session.
     pub session: SessionInfo,
-    /// Other sessions that hold the same lines.
+    /// Other sessions that contain the same line.
     pub also_in: Vec<Untrusted>,
     /// The subagent that did it.
     pub agent: Option<Untrusted>,
-    /// What the subagent was sent to do.
+    /// The task of the subagent.
     pub agent_title: Option<Untrusted>,
-    /// The line of the call.
+    /// The id of the transcript line with the call.
     pub uuid: Option<Untrusted>,
     /// The file.
     pub path: Untrusted,
     /// The file it was renamed to or from, or copied from.
     pub other: Option<Untrusted>,
-    /// What was done.
+    /// The kind of action.
     pub what: FileAction,
-    /// With which tool.
+    /// The tool.
     pub tool: Option<Untrusted>,
-    /// When it took effect, in milliseconds since 1970.
+    /// The time it took effect, in milliseconds since 1970.
     pub time: Option<i64>,
-    /// Lines added, where known.
+    /// The number of lines added, if known.
     pub added: Option<u64>,
-    /// Lines removed, where known.
+    /// The number of lines removed, if known.
     pub removed: Option<u64>,
     /// The prompt that led to it.
     pub prompt: Option<Untrusted>,
-    /// The change as a patch, where it was asked for and is known.
+    /// The change as a patch, if it was asked for and is known.
     pub change: Vec<Hunk>,
-    /// Whether only a command shows it.
+    /// True if it was inferred from a shell command.
     pub inferred: bool,
-    /// Whether nobody knows that it happened.
+    /// True if no result is recorded, so it may not have happened.
     pub unconfirmed: bool,
 }
 
-/// Lists what was done with the files that are meant; the file of the newest action first.
+/// Lists the actions on the requested files. The file with the newest action comes first.
 fn file(reader: &Reader, request: &Request) -> Result<Vec<FileActions>> {
     let mut view = View::new(reader, request.reveal);
     for wanted in readings(&request.path, &request.here) {
@@ -224,7 +224,7 @@ fn file(reader: &Reader, request: &Request) -> Result<Vec<FileActions>> {
     Ok(Vec::new())
 }
 
-/// The files that are meant and were ever changed or read. What is the path of a file is not taken for a folder.
+/// Returns the requested files that were ever changed or read. If the path names a file, files below it do not count.
 fn files_meant(reader: &Reader, request: &Request) -> Result<Vec<String>> {
     let scope = Scope { reads: true, ..Scope::default() };
     for wanted in readings(&request.path, &request.here) {
@@ -242,36 +242,37 @@ fn files_meant(reader: &Reader, request: &Request) -> Result<Vec<String>> {
     Ok(Vec::new())
 }
 
-/// Looks every file and session up once.
+/// Turns tool calls into [`Action`]s. Looks up each file and session only once.
 struct View<'r> {
     reader: &'r Reader,
     known: Lookup<'r>,
-    said: HashMap<FileKey, Vec<Said>>,
+    prompts: HashMap<FileKey, Vec<Said>>,
     reveal: bool,
 }
 
 impl<'r> View<'r> {
     fn new(reader: &'r Reader, reveal: bool) -> Self {
-        Self { reader, known: Lookup::new(reader), said: HashMap::new(), reveal }
+        Self { reader, known: Lookup::new(reader), prompts: HashMap::new(), reveal }
     }
 
-    /// What was said, fit to be shown.
+    /// Returns a text with its secrets redacted, unless they are to be revealed.
     fn shown(&self, text: &str) -> Untrusted {
         if self.reveal { text.into() } else { Untrusted::new(redact(text)) }
     }
 
-    /// A change, fit to be shown.
+    /// Returns a patch with its secrets redacted, unless they are to be revealed.
     fn shown_change(&self, mut hunks: Vec<Hunk>) -> Vec<Hunk> {
         for hunk in hunks.iter_mut().filter(|_| !self.reveal) {
-            let clean = redact_lines(hunk.lines.iter().map(|line| behind_sign(line)));
+            let clean = redact_lines(hunk.lines.iter().map(|line| after_sign(line)));
             for (line, clean) in hunk.lines.iter_mut().zip(clean) {
-                line.truncate(line.len() - behind_sign(line).len());
+                line.truncate(line.len() - after_sign(line).len());
                 line.push_str(&clean);
             }
         }
         hunks
     }
 
+    /// Lists the actions on the files that match one reading of the path.
     fn list(&mut self, wanted: &Wanted, request: &Request) -> Result<Vec<FileActions>> {
         let (mut tool_calls, mut touches) =
             tool_calls::find(self.reader, wanted, request.scope, Some(&request.filter))?;
@@ -286,7 +287,7 @@ impl<'r> View<'r> {
             files.entry(identity(&touch.path)).or_insert_with(|| (touch.path.clone(), Vec::new())).1.push(touch);
         }
         let mut listed = Vec::with_capacity(files.len());
-        let mut gather = StepCollector::new(self.reader);
+        let mut collector = StepCollector::new(self.reader);
         for (path, mut touches) in files.into_values() {
             touches.sort_by_key(|touch| (tool_calls[touch.tool_call].time(), tool_calls[touch.tool_call].call.line));
             note_creations(&mut touches);
@@ -295,7 +296,7 @@ impl<'r> View<'r> {
                 let tool_call = &tool_calls[touch.tool_call];
                 let mut action = self.action(tool_call, touch)?;
                 if request.diff {
-                    action.change = self.shown_change(changes::change(&mut gather, tool_call, touch)?);
+                    action.change = self.shown_change(changes::change(&mut collector, tool_call, touch)?);
                 }
                 actions.push(action);
             }
@@ -333,17 +334,18 @@ impl<'r> View<'r> {
         })
     }
 
-    /// The words of the person, or the program, that led to a call.
+    /// Returns the prompt by a person or a program that led to a call.
     fn prompt(&mut self, tool_call: &ToolCall) -> Result<Option<String>> {
         let call = &tool_call.call;
         let own = self.known.file(tool_call.key)?;
         let Some(agent) = own.as_ref().filter(|file| file.source_kind() == SourceKind::Agent) else {
             return self.prompt_in(tool_call.key, call.timestamp.unwrap_or(i64::MAX), call.line);
         };
-        let sent = agent.first.or(call.timestamp).unwrap_or(i64::MAX);
+        // A subagent has no prompts by a person. The prompt that led to it is in its parent's transcript.
+        let started = agent.first.or(call.timestamp).unwrap_or(i64::MAX);
         let main = self.reader.session_summary(&call.session)?.filter(|file| file.source_kind() == SourceKind::Session);
         let prompt = match main {
-            Some(main) => self.prompt_in(main.key(), sent, u64::MAX)?,
+            Some(main) => self.prompt_in(main.key(), started, u64::MAX)?,
             None => None,
         };
         match prompt {
@@ -352,17 +354,18 @@ impl<'r> View<'r> {
         }
     }
 
+    /// Returns the last prompt of a transcript before a time and a line.
     fn prompt_in(&mut self, file: FileKey, time: i64, line: u64) -> Result<Option<String>> {
-        if !self.said.contains_key(&file) {
-            self.said.insert(file, self.reader.prompts_of(file)?);
+        if !self.prompts.contains_key(&file) {
+            self.prompts.insert(file, self.reader.prompts_of(file)?);
         }
-        let said = self.said.get(&file).map(Vec::as_slice).unwrap_or_default();
-        Ok(self.reader.prompt_before(said, time, line)?.map(|prompt| prompt.text))
+        let prompts = self.prompts.get(&file).map(Vec::as_slice).unwrap_or_default();
+        Ok(self.reader.prompt_before(prompts, time, line)?.map(|prompt| prompt.text))
     }
 }
 
-/// A line of a patch without the sign in front.
-fn behind_sign(line: &str) -> &str {
+/// Returns a line of a patch without its leading sign.
+fn after_sign(line: &str) -> &str {
     line.get(1..).unwrap_or_default()
 }
 
@@ -370,10 +373,12 @@ fn is_prompt(kind: Kind) -> bool {
     matches!(kind, Kind::Prompt | Kind::Queued | Kind::Command)
 }
 
-/// A command that writes a file nobody has heard of, or that was deleted before, makes it. Oldest first.
+/// Turns overwrites into creations where a command wrote a file that was not known or was deleted before. `touches`
+/// must be sorted, oldest first.
 fn note_creations(touches: &mut [FileTouch]) {
     let mut exists = false;
     for touch in touches {
+        // A file restored from version control existed before, even if no session touched it.
         if touch.inferred
             && touch.what == FileAction::Overwrite
             && !exists
@@ -389,7 +394,7 @@ fn note_creations(touches: &mut [FileTouch]) {
     }
 }
 
-/// Lines added and removed, as far as the index knows.
+/// Returns the numbers of lines added and removed, as far as the index knows them.
 fn counts(tool_call: &ToolCall, touch: &FileTouch) -> (Option<u64>, Option<u64>) {
     let trace = tool_call.result.as_ref().and_then(|(_, result)| result.trace.as_ref());
     if let Some([added, removed]) = trace.and_then(|trace| trace.counts) {
@@ -406,14 +411,14 @@ fn counts(tool_call: &ToolCall, touch: &FileTouch) -> (Option<u64>, Option<u64>)
         (Call::Write(text), _) => (lines(text), None),
         (Call::Edits(edits), _) => {
             let diffs = edits.iter().map(|edit| changed_lines(&edit.old, &edit.new));
-            let (added, removed) = diffs.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            let (added, removed) = diffs.fold((0, 0), |sum, diff| (sum.0 + diff.0, sum.1 + diff.1));
             (Some(added), Some(removed))
         }
         _ => (None, None),
     }
 }
 
-/// Lines that are in one text and not in the other.
+/// Returns the numbers of lines added and removed between two texts.
 fn changed_lines(old: &str, new: &str) -> (u64, u64) {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let mut counts = (0, 0);
@@ -427,18 +432,29 @@ fn changed_lines(old: &str, new: &str) -> (u64, u64) {
     counts
 }
 
-/// The file a name stands for where it was said, if only one is known there.
-fn known_file(touches: &[FileTouch], said: &Document, name: String) -> String {
+/// Returns the file that a message means by a name: the only known file below the folder of the message, or else the
+/// name as it is.
+fn known_file(touches: &[FileTouch], message: &Document, name: String) -> String {
     let folders: Vec<String> =
-        [&said.cwd, &said.project].into_iter().flatten().map(|folder| normal_path(folder, None)).collect();
+        [&message.cwd, &message.project].into_iter().flatten().map(|folder| normal_path(folder, None)).collect();
     let near = |path: &str| folders.iter().any(|folder| path.starts_with(&format!("{folder}/")));
     let mut paths: Vec<&String> = touches.iter().map(|touch| &touch.path).filter(|path| near(path)).collect();
     paths.sort_unstable();
     paths.dedup();
-    if let [one] = paths.as_slice() { (*one).clone() } else { name }
+    if let [path] = paths.as_slice() { (*path).clone() } else { name }
 }
 
-/// Messages that name a file and do nothing with it.
+/// A message that names a file and does nothing with it.
+struct Mention {
+    key: FileKey,
+    path: String,
+    message: Document,
+}
+
+/// Returns the messages that name a file and do nothing with it, in the form of tool calls.
+///
+/// `tool_calls` and `touches` are the calls already found. The caller appends the new calls to `tool_calls`, so the
+/// indexes in the new touches count on from there.
 fn mentions(
     reader: &Reader,
     wanted: &Wanted,
@@ -446,54 +462,78 @@ fn mentions(
     tool_calls: &[ToolCall],
     touches: &[FileTouch],
 ) -> Result<(Vec<ToolCall>, Vec<FileTouch>)> {
-    let Some(name) = wanted.name() else { return Ok((Vec::new(), Vec::new())) };
-    let terms: Vec<String> = tokenize::terms(name.rsplit('/').next().unwrap_or(&name))
-        .into_iter()
-        .filter(|(_, _, whole)| !whole)
-        .map(|(term, ..)| term)
-        .collect();
-    let kinds = [Kind::Prompt, Kind::Queued, Kind::Command, Kind::Text, Kind::ToolUse, Kind::Compaction, Kind::Recap];
-    let seen: std::collections::HashSet<&str> =
+    // A message that touches the file is listed as that touch. It is not a mention as well.
+    let touching: HashSet<&str> =
         touches.iter().filter_map(|touch| tool_calls[touch.tool_call].call.uuid.as_deref()).collect();
-    let mut found = Vec::new();
-    for (key, document) in reader.mentioning(&terms, &kinds, filter)? {
-        let is_new = document.part == 0
-            && !document.is_duplicate
-            && document.uuid.as_deref().is_some_and(|uuid| !seen.contains(uuid));
-        if is_new && let Some(path) = wanted.named_in(&document.text, document.cwd.as_deref()) {
-            let path = known_file(touches, &document, path);
-            found.push((key, path, document));
-        }
-    }
-    let mut more: Vec<ToolCall> = Vec::new();
-    let mut named = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    // Of copies the earliest speaks, whenever each was read.
-    found.sort_by(|(_, _, a), (_, _, b)| {
-        let order = |one: &Document| (one.timestamp, one.agent.is_some());
+    let mut found = find_mentions(reader, wanted, filter, touches, &touching)?;
+    // The earliest copy of a message must come first, in whatever order the copies were indexed. The conversation
+    // itself goes before a subagent's copy of it.
+    found.sort_by(|a, b| {
+        let order = |message: &Document| (message.timestamp, message.agent.is_some());
+        let (a, b) = (&a.message, &b.message);
         order(a).cmp(&order(b)).then_with(|| (&a.session, a.line).cmp(&(&b.session, b.line)))
     });
-    for (key, path, document) in found {
-        let line = document.copied_from.clone().or_else(|| document.uuid.clone()).unwrap_or_default();
-        if let Some(at) = places.get(&line) {
-            let first: &mut ToolCall = &mut more[*at];
-            if first.call.session != document.session && !first.also_in.contains(&document.session) {
-                first.also_in.push(document.session);
+    Ok(merge_copies(found, tool_calls.len()))
+}
+
+/// Finds the messages that name a file, except those whose ids are in `touching`.
+fn find_mentions(
+    reader: &Reader,
+    wanted: &Wanted,
+    filter: &Filter,
+    touches: &[FileTouch],
+    touching: &HashSet<&str>,
+) -> Result<Vec<Mention>> {
+    let Some(name) = wanted.name() else { return Ok(Vec::new()) };
+    // The index looks for the file name only, because a message may give the path relative to any folder. Whole
+    // identifiers are left out: they have no position of their own, so they cannot be part of a phrase.
+    let file_name = name.rsplit('/').next().unwrap_or(&name);
+    let terms: Vec<String> =
+        tokenize::terms(file_name).into_iter().filter(|(_, _, whole)| !whole).map(|(term, ..)| term).collect();
+    let kinds = [Kind::Prompt, Kind::Queued, Kind::Command, Kind::Text, Kind::ToolUse, Kind::Compaction, Kind::Recap];
+    let mut found = Vec::new();
+    for (key, message) in reader.mentioning(&terms, &kinds, filter)? {
+        // A long message is several documents with one id. Only the first counts.
+        let is_new = message.part == 0
+            && !message.is_duplicate
+            && message.uuid.as_deref().is_some_and(|uuid| !touching.contains(uuid));
+        if is_new && let Some(name) = wanted.named_in(&message.text, message.cwd.as_deref()) {
+            let path = known_file(touches, &message, name);
+            found.push(Mention { key, path, message });
+        }
+    }
+    Ok(found)
+}
+
+/// Turns mentions into tool calls, all copies of a message into one. The first of the copies is kept; the others only
+/// add their sessions. The calls will be at index `offset` and up.
+fn merge_copies(found: Vec<Mention>, offset: usize) -> (Vec<ToolCall>, Vec<FileTouch>) {
+    let mut calls: Vec<ToolCall> = Vec::new();
+    let mut touches = Vec::new();
+    let mut index_of: HashMap<String, usize> = HashMap::new();
+    for Mention { key, path, message } in found {
+        // A copied line keeps its id, except in copies by the SDK, which name the original.
+        let original = message.copied_from.clone().or_else(|| message.uuid.clone()).unwrap_or_default();
+        if let Some(index) = index_of.get(&original) {
+            let first = &mut calls[*index];
+            if first.call.session != message.session && !first.also_in.contains(&message.session) {
+                first.also_in.push(message.session);
             }
             continue;
         }
-        places.insert(line, more.len());
-        named.push(FileTouch {
-            tool_call: tool_calls.len() + more.len(),
+        index_of.insert(original, calls.len());
+        touches.push(FileTouch {
+            tool_call: offset + calls.len(),
             path,
             what: FileAction::Mention,
             other: None,
             inferred: false,
             effect: None,
         });
-        let call =
-            Document { kind: if document.kind == Kind::ToolUse { Kind::Notice } else { document.kind }, ..document };
-        more.push(ToolCall { key, call, result: None, also_in: Vec::new(), asked: Call::Other, touches: Vec::new() });
+        // A tool call is confirmed by its result. A mention happened in any case, so it must not look like a call.
+        let kind = if message.kind == Kind::ToolUse { Kind::Notice } else { message.kind };
+        let call = Document { kind, ..message };
+        calls.push(ToolCall { key, call, result: None, also_in: Vec::new(), asked: Call::Other, touches: Vec::new() });
     }
-    Ok((more, named))
+    (calls, touches)
 }

@@ -1,4 +1,4 @@
-//! Which files are meant by what the user typed. Pure.
+//! Finds the files that a path typed by the user may mean. Pure.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,12 @@ use crate::document::normal_path;
 use crate::index::Spelling;
 use crate::query::glob::{Glob, is_pattern};
 
-/// A way to understand a path, and the files it stands for.
+/// One reading of a typed path, which matches some files.
 #[derive(Clone, Debug)]
 pub(super) enum Wanted {
-    /// One path, and everything below it, in each of its spellings.
+    /// One path and everything below it. Contains all its spellings.
     Whole(Vec<String>),
-    /// The tail of a path, and everything below it.
+    /// The tail of a path and everything below it.
     Tail(String),
     /// A pattern for a whole path.
     Glob(Glob),
@@ -19,16 +19,16 @@ pub(super) enum Wanted {
     TailGlob(Glob),
 }
 
-/// Where the user is.
+/// The user's location, for relative paths and `~`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Here {
-    /// The folder the command runs in.
+    /// The current folder.
     pub(super) cwd: String,
-    /// The user's home.
+    /// The home folder.
     pub(super) home: Option<String>,
 }
 
-/// The ways to understand a path, the closest first.
+/// Returns the readings of a path, the most literal first.
 pub(super) fn readings(text: &str, here: &Here) -> Vec<Wanted> {
     let path = normal_path(text, None);
     let is_absolute = is_absolute(&path);
@@ -58,7 +58,7 @@ fn is_absolute(path: &str) -> bool {
 }
 
 impl Wanted {
-    /// How to find it in the index.
+    /// Returns the spellings to look up in the index.
     pub(super) fn spellings(&self) -> Vec<Spelling> {
         let both = |path: &str| [Spelling::Exact(path.to_lowercase()), Spelling::Below(path.to_lowercase())];
         match self {
@@ -68,7 +68,7 @@ impl Wanted {
         }
     }
 
-    /// Whether a path is meant.
+    /// Reports whether a path matches.
     pub(super) fn matches(&self, path: &str) -> bool {
         let path = path.to_lowercase();
         let below =
@@ -84,7 +84,7 @@ impl Wanted {
         }
     }
 
-    /// Whether a path is the one that is meant, rather than one below it.
+    /// Reports whether a path itself is named, and not only a folder above it.
     pub(super) fn names(&self, path: &str) -> bool {
         let path = path.to_lowercase();
         match self {
@@ -94,7 +94,7 @@ impl Wanted {
         }
     }
 
-    /// The name to look for in what was said; a pattern has none.
+    /// Returns the name to look for in messages. A pattern has none.
     pub(super) fn name(&self) -> Option<String> {
         match self {
             Self::Whole(paths) => paths.first().cloned(),
@@ -103,8 +103,7 @@ impl Wanted {
         }
     }
 
-    /// The file that a text names, if it is this one: by its whole path, or by the part of it below the folder the
-    /// words were said in.
+    /// Returns this file if a text names it, by its whole path or relative to the folder in which the text was written.
     pub(super) fn named_in(&self, text: &str, cwd: Option<&str>) -> Option<String> {
         match self {
             Self::Whole(paths) => {
@@ -113,16 +112,17 @@ impl Wanted {
                     let rest = path.strip_prefix(&folder)?.strip_prefix('/')?.to_string();
                     Some(rest)
                 };
-                let is_named =
-                    |path: &String| stands_in(text, path) || below(path).is_some_and(|rest| stands_in(text, &rest));
+                let is_named = |path: &String| {
+                    contains_path(text, path) || below(path).is_some_and(|rest| contains_path(text, &rest))
+                };
                 paths.iter().find(|path| is_named(path)).cloned()
             }
-            Self::Tail(tail) => stands_in(text, tail).then(|| tail.clone()),
+            Self::Tail(tail) => contains_path(text, tail).then(|| tail.clone()),
             Self::Glob(_) | Self::TailGlob(_) => None,
         }
     }
 
-    /// Keeps the files that are spelled just as the user typed them, if there are any.
+    /// Removes files that differ from the typed path in case, if any file has the same case. Windows paths stay.
     pub(super) fn prefer_exact(&self, files: &mut BTreeSet<String>) {
         let is_exact = |file: &String| match self {
             Self::Whole(paths) => paths.iter().any(|path| below_exactly(file, path)),
@@ -135,33 +135,34 @@ impl Wanted {
     }
 }
 
-/// Whether a text holds a path that is not just a piece of a longer name.
-fn stands_in(text: &str, path: &str) -> bool {
+/// Reports whether a text contains a path that is not part of a longer name.
+fn contains_path(text: &str, path: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     text.match_indices(path).any(|(at, _)| {
         let before = text[..at].chars().next_back();
         let mut after = text[at + path.len()..].chars();
         let next = after.next();
-        let goes_on = next == Some('.') && after.next().is_some_and(is_name);
-        !before.is_some_and(is_name) && !next.is_some_and(is_name) && !goes_on
+        let has_more_extension = next == Some('.') && after.next().is_some_and(is_name);
+        !before.is_some_and(is_name) && !next.is_some_and(is_name) && !has_more_extension
     })
 }
 
+/// Reports whether a file is a folder or below it, in the same case.
 fn below_exactly(file: &str, folder: &str) -> bool {
     file.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether upper and lower case are one in a path: so on Windows.
+/// Reports whether a path ignores case. Windows paths, which begin with a drive, do.
 pub(super) fn folds_case(path: &str) -> bool {
     path.as_bytes().get(1) == Some(&b':')
 }
 
-/// What tells a file from all others.
+/// Returns a key that is the same for all spellings of a path that mean the same file.
 pub(super) fn identity(path: &str) -> String {
     if folds_case(path) { path.to_lowercase() } else { path.to_string() }
 }
 
-/// The folders above a path, the nearest first.
+/// Returns the folders above a path, the nearest first.
 pub(super) fn folders_above(path: &str) -> Vec<String> {
     let ends = path.rmatch_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
     ends.map(|at| path[..at].to_string()).collect()
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_understood_in_order() {
+    fn readings_are_tried_in_order() {
         for (typed, path, nth) in [
             ("src/a.rs", "/home/u/p/src/a.rs", Some(0)),
             ("./src/a.rs", "/home/u/p/src/a.rs", Some(0)),

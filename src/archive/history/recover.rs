@@ -1,4 +1,4 @@
-//! The contents of a file at some time, put together from what is recorded.
+//! `recover`: reconstructs the contents of a file at some time from what is recorded.
 
 use jiff::Zoned;
 use serde::Serialize;
@@ -13,20 +13,20 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::Reader;
 use crate::untrusted::Untrusted;
 
-/// The contents of a file.
+/// Recovered contents of a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Recovered {
     /// The file.
     pub path: Untrusted,
     /// Its contents.
     pub contents: String,
-    /// Since when it held them.
+    /// The time since which it had them, in milliseconds since 1970.
     pub since: i64,
-    /// The session that shows it.
+    /// The session that wrote or read them.
     pub session: Untrusted,
-    /// When it was deleted or renamed afterwards.
+    /// The time at which it was deleted or renamed afterwards.
     pub deleted: Option<i64>,
-    /// What is not certain; nothing if every byte is.
+    /// The uncertainties. Empty if every byte is certain.
     pub doubts: Vec<Uncertain>,
 }
 
@@ -36,37 +36,37 @@ pub struct Recovered {
 pub enum Uncertain {
     /// A change could not be applied.
     NotApplied {
-        /// When it was made.
+        /// The time of the change.
         time: i64,
-        /// In which session.
+        /// The session.
         session: Untrusted,
     },
-    /// What a command or tool did to it is not recorded.
+    /// A command or tool changed it, and the change is not recorded.
     Unrecorded {
-        /// When it ran.
+        /// The time it ran.
         time: i64,
-        /// In which session.
+        /// The session.
         session: Untrusted,
     },
-    /// Something that is not recorded has changed it.
+    /// Something outside the recorded sessions changed it.
     ChangedOutside {
         /// The last time its contents were certain.
         after: Option<i64>,
-        /// When they were found changed.
+        /// The time at which they were found changed.
         before: i64,
     },
     /// Later contents are different, though nothing is recorded in between.
     ChangedLater {
-        /// When they were found.
+        /// The time at which the later contents were found.
         found: i64,
-        /// Lines, from 1, that are the same in both.
+        /// The ranges of lines, from 1, that are the same in both.
         same: Vec<(usize, usize)>,
     },
-    /// Lines, from 1, that are not known.
+    /// A range of lines, from 1, is unknown.
     Unknown {
-        /// The first.
+        /// The first line.
         from: usize,
-        /// The last.
+        /// The last line.
         to: usize,
     },
 }
@@ -74,19 +74,19 @@ pub enum Uncertain {
 /// A version of a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct VersionInfo {
-    /// When it came to be, or was found.
+    /// The time at which it was written or found.
     pub time: i64,
-    /// What made it; none for a backup.
+    /// The action that wrote or found it. `None` for a backup.
     pub action: Option<Action>,
     /// The session.
     pub session: Untrusted,
-    /// Whether it was only found so.
+    /// True if the action found this version and did not write it.
     pub found: bool,
-    /// Lines and bytes, if the contents are known.
+    /// The numbers of lines and bytes, if the contents are known.
     pub size: Option<(usize, usize)>,
-    /// Whether every byte is certain.
+    /// True if every byte is certain.
     pub exact: bool,
-    /// Whether the file was deleted.
+    /// True if the file was deleted.
     pub deleted: bool,
 }
 
@@ -97,14 +97,14 @@ pub(super) struct Replayed {
     pub(super) versions: Vec<Version>,
 }
 
-/// Puts the contents of a file together.
+/// Reconstructs the contents of a file at a moment.
 pub(super) fn recover(reader: &Reader, request: &Request, moment: &Moment, now: &Zoned) -> Result<Option<Recovered>> {
     let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
     let Some(chosen) = replayed.choose(moment, now)? else { return Ok(None) };
     Ok(replayed.recovered(chosen, matches!(moment, Moment::Before(_))))
 }
 
-/// Lists all versions of a file, the newest first.
+/// Lists all versions of a file, newest first.
 pub(super) fn versions(reader: &Reader, request: &Request) -> Result<Option<(Untrusted, Vec<VersionInfo>)>> {
     let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
     let mut view = View::new(reader, request.reveal);
@@ -132,11 +132,12 @@ pub(super) fn versions(reader: &Reader, request: &Request) -> Result<Option<(Unt
     Ok(Some((replayed.path.as_str().into(), listed)))
 }
 
+/// Replays the history of the requested file. Fails if several files match.
 pub(super) fn replayed(reader: &Reader, request: &Request) -> Result<Option<Replayed>> {
     let files = files_meant(reader, request)?;
     let path = match files.as_slice() {
         [] => return Ok(None),
-        [one] => one.clone(),
+        [path] => path.clone(),
         many => {
             let shown: Vec<String> = many.iter().take(8).map(|path| crate::untrusted::one_line(path)).collect();
             let dots = if many.len() > 8 { ", …" } else { "" };
@@ -157,8 +158,9 @@ impl Replayed {
         &self.timeline.steps[version.step]
     }
 
-    /// The version at a moment; the last with any contents if the file was deleted then.
+    /// Returns the version at a moment. If the file was deleted then, returns the last version with contents.
     fn choose(&self, moment: &Moment, now: &Zoned) -> Result<Option<usize>> {
+        // Versions of a file that this one was renamed or copied from do not count.
         let is_own = |at: &usize| !self.step(&self.versions[*at]).of_other;
         let own: Vec<usize> = (0..self.versions.len()).filter(is_own).collect();
         let until = match moment {
@@ -176,8 +178,8 @@ impl Replayed {
                 own.iter().position(is_change).ok_or_else(|| unknown_session(session))?
             }
         };
-        let held = |at: &&usize| self.versions[**at].state.text.is_some();
-        Ok(own[..until].iter().rev().find(held).copied())
+        let has_contents = |at: &&usize| self.versions[**at].state.text.is_some();
+        Ok(own[..until].iter().rev().find(has_contents).copied())
     }
 
     fn is_by(&self, at: usize, session: &str) -> bool {
@@ -187,7 +189,7 @@ impl Replayed {
     fn recovered(&self, chosen: usize, is_before: bool) -> Option<Recovered> {
         let version = &self.versions[chosen];
         let text = version.state.text.as_ref()?;
-        let contents = text.contents().unwrap_or_else(|| with_marks(text));
+        let contents = text.contents().unwrap_or_else(|| with_markers(text));
         let mut doubts: Vec<Uncertain> =
             version.state.doubts.iter().map(|doubt| self.uncertain(chosen, *doubt)).collect();
         doubts.extend(text.holes().into_iter().map(|hole| Uncertain::Unknown { from: hole.start + 1, to: hole.end }));
@@ -226,7 +228,7 @@ impl Replayed {
         }
     }
 
-    /// The lines that are the same in what was found later.
+    /// Returns the ranges of lines that are the same in the contents found later.
     fn same_lines(&self, chosen: usize, later: usize, text: &Text) -> Vec<(usize, usize)> {
         let found = self.versions[chosen + 1..].iter().find(|version| version.step == later && version.found);
         let Some(found) = found.and_then(|found| found.state.text.as_ref()) else { return Vec::new() };
@@ -242,8 +244,8 @@ impl Replayed {
     }
 }
 
-/// Known lines, with a mark in place of those that are not.
-fn with_marks(text: &Text) -> String {
+/// Returns the known lines, with a marker in place of each range of unknown lines.
+fn with_markers(text: &Text) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut at = 0;
     for hole in text.holes() {
@@ -260,7 +262,7 @@ fn unknown_session(session: &str) -> Error {
         .hint("`unspool recover --list PATH` shows the sessions that have")
 }
 
-/// Reads a time. A time of day means that instant, a day or month its end.
+/// Parses a time. A time of day means that instant. A day or a month means its end.
 fn instant(text: &str, now: &Zoned) -> Result<i64> {
     if let Ok(exact) = text.trim().parse::<jiff::Timestamp>() {
         return Ok(exact.as_millisecond());

@@ -1,8 +1,8 @@
-//! Replays what is recorded of a file, step by step, into its versions. Pure.
+//! Replays the recorded steps of a file into its versions. Pure.
 //!
-//! A step may tell what the file held before it, what it changed, or both. What was recorded always wins over what
-//! was put together; where the two differ, the file was changed by something that is not recorded, and the version
-//! before is doubtful from its time on.
+//! A step may show the contents before it, a change, or both. Recorded contents always take precedence over replayed
+//! ones. If the two differ, something unrecorded changed the file, and the previous version is doubtful from its time
+//! on.
 
 use crate::archive::history::text::{By, Miss, Text};
 use crate::transcript::{Edit, Hunk, print_of};
@@ -10,82 +10,82 @@ use crate::transcript::{Edit, Hunk, print_of};
 /// Something recorded about the contents of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Step {
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub(super) time: i64,
-    /// Whether it is about another file, which this one later became a copy of.
+    /// True if it is about another file, from which this one was later renamed or copied.
     pub(super) of_other: bool,
-    /// What the file held before.
+    /// The contents before the step, if recorded.
     pub(super) before: Option<Known>,
     /// A part that was read.
     pub(super) part: Option<Part>,
-    /// What was changed.
+    /// The change.
     pub(super) change: Option<Change>,
-    /// What the file held afterwards.
+    /// The contents after the step, if recorded.
     pub(super) after: Option<Known>,
     /// The change as a patch.
     pub(super) hunks: Vec<Hunk>,
 }
 
-/// What a file held at some moment.
+/// Recorded contents of a file.
 #[derive(Clone, Debug)]
 pub(super) enum Known {
-    /// These contents.
+    /// The contents themselves.
     Contents(String),
-    /// Contents with this fingerprint.
+    /// Only the hash of the contents; see [`print_of`].
     Print(u64),
 }
 
 /// Lines that were read.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    /// The first, from 1.
+    /// The number of the first line, from 1.
     pub(super) start: usize,
-    /// How many the file has; 0 if unknown.
+    /// The number of lines in the file; 0 if unknown.
     pub(super) total: usize,
     /// The lines.
     pub(super) text: String,
 }
 
-/// A change.
+/// A change to a file.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     /// New contents.
     Write(String),
-    /// Texts replaced one after the other.
+    /// Replacements, applied one after the other.
     Edits(Vec<Edit>),
-    /// A text put at the end.
+    /// Text added at the end.
     Append(String),
-    /// Something that is not recorded.
+    /// A partial change that is not recorded.
     Unknown,
     /// New contents that are not recorded.
     Lost,
-    /// The file is gone.
+    /// The file was deleted or renamed.
     Delete,
-    /// What comes next is the history of another file, which this one becomes a copy of.
+    /// The following steps, up to [`Change::Take`], are about the file from which this one was renamed or copied.
     Reset,
-    /// The file now is what the other one was.
+    /// The contents of that other file became the contents of this one.
     Take,
 }
 
-/// The file at some moment, as far as is known.
+/// The state of a file at some moment, as far as it is known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
-    /// Its contents; none if nothing is known of them.
+    /// The contents. `None` if nothing is known of them.
     pub(super) text: Option<Text>,
-    /// Whether it was deleted.
+    /// True if it was deleted.
     pub(super) deleted: bool,
-    /// What is not certain about it.
+    /// The reasons why the contents are not certain.
     pub(super) doubts: Vec<Doubt>,
 }
 
-/// Why contents are not certain.
+/// A reason why contents are not certain.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Doubt {
-    /// A step could not be applied.
+    /// This step could not be applied.
     NotApplied(usize),
-    /// The effect of a step is not recorded.
+    /// The effect of this step is not recorded.
     Unrecorded(usize),
-    /// It was changed by something that is not recorded, before this step.
+    /// An unrecorded change happened before this step.
     Outside(usize),
 }
 
@@ -94,18 +94,18 @@ pub(super) enum Doubt {
 pub(super) struct Version {
     /// The step.
     pub(super) step: usize,
-    /// Whether the step only found it so.
+    /// True if the step found this version and did not write it.
     pub(super) found: bool,
     pub(super) state: State,
-    /// The step that found something else, though nothing is recorded in between.
+    /// The step that found other contents, although no change is recorded in between.
     pub(super) contradicted_by: Option<usize>,
 }
 
-/// Replays steps, which are in order of time.
+/// Replays steps, which must be sorted by time.
 pub(super) fn replay(steps: &[Step]) -> Vec<Version> {
     let mut replay = Replay { versions: Vec::new(), state: State::default() };
     for (at, step) in steps.iter().enumerate() {
-        replay.find(at, step);
+        replay.observe(at, step);
         replay.change(at, step);
     }
     replay.versions
@@ -117,29 +117,32 @@ struct Replay {
 }
 
 impl Replay {
+    /// Adds the current state as a version.
     fn keep(&mut self, step: usize, found: bool) {
         self.versions.push(Version { step, found, state: self.state.clone(), contradicted_by: None });
     }
 
+    /// Marks the last version as contradicted by a step, unless an earlier step did that.
     fn contradict(&mut self, step: usize) {
         if let Some(last) = self.versions.last_mut() {
             last.contradicted_by.get_or_insert(step);
         }
     }
 
-    /// Compares what is known with what a step found.
-    fn find(&mut self, at: usize, step: &Step) {
+    /// Compares the current state with what a step found.
+    fn observe(&mut self, at: usize, step: &Step) {
         match &step.before {
-            Some(Known::Contents(contents)) => self.found(at, contents),
-            Some(Known::Print(print)) => self.proven(at, *print),
+            Some(Known::Contents(contents)) => self.observe_contents(at, contents),
+            Some(Known::Print(print)) => self.observe_hash(at, *print),
             None => {}
         }
         if let Some(part) = &step.part {
-            self.found_part(at, part);
+            self.observe_part(at, part);
         }
     }
 
-    fn found(&mut self, at: usize, contents: &str) {
+    /// Takes over the whole contents that a step found.
+    fn observe_contents(&mut self, at: usize, contents: &str) {
         let contents = self.state.text.as_ref().map_or(contents.into(), |text| text.in_its_ends(contents));
         let contents = contents.as_ref();
         let text = match self.state.text.clone() {
@@ -151,18 +154,18 @@ impl Replay {
             None if self.state.deleted => Text::of(contents, By::Outside(at)),
             None => Text::of(contents, By::Nobody),
         };
-        let is_news =
+        let is_new =
             self.state.text.as_ref() != Some(&text) || !self.state.doubts.is_empty() || self.versions.is_empty();
         self.state = State { text: Some(text), deleted: false, doubts: Vec::new() };
-        if is_news {
+        if is_new {
             self.keep(at, true);
         }
     }
 
-    /// A fingerprint proves the contents, or shows that they are not these.
-    fn proven(&mut self, at: usize, print: u64) {
+    /// Confirms or contradicts the contents by their hash.
+    fn observe_hash(&mut self, at: usize, print: u64) {
         let Some(contents) = self.state.text.as_ref().and_then(Text::contents) else { return };
-        if is_print_of(&contents, print) {
+        if has_hash(&contents, print) {
             self.state.doubts.clear();
         } else {
             self.contradict(at);
@@ -170,7 +173,8 @@ impl Replay {
         }
     }
 
-    fn found_part(&mut self, at: usize, part: &Part) {
+    /// Takes over the lines that a step read.
+    fn observe_part(&mut self, at: usize, part: &Part) {
         let lines: Vec<&str> = part.text.split('\n').collect();
         let before = match (&self.state.text, part.total) {
             (Some(text), _) => text.clone(),
@@ -179,7 +183,7 @@ impl Replay {
         };
         let (text, conflict) = before.seen(part.start, part.total, &lines, at);
         if conflict && part.total == 0 {
-            // Nobody knows where the other lines are now.
+            // Without the number of lines in the file, the lines that were read cannot be placed.
             self.contradict(at);
             self.state.doubts.push(Doubt::Outside(at));
             return;
@@ -195,6 +199,7 @@ impl Replay {
         }
     }
 
+    /// Applies the change of a step and adds the result as a version.
     fn change(&mut self, at: usize, step: &Step) {
         let Some(change) = &step.change else { return };
         let by = By::Step(at);
@@ -226,6 +231,7 @@ impl Replay {
         self.keep(at, false);
     }
 
+    /// Compares the result of a change with what is recorded about it.
     fn check(&mut self, at: usize, after: Option<&Known>) {
         match after {
             Some(Known::Contents(contents)) => {
@@ -237,19 +243,20 @@ impl Replay {
                 self.state.doubts.clear();
             }
             Some(Known::Print(print)) => match self.state.text.as_ref().and_then(Text::contents) {
-                Some(contents) if is_print_of(&contents, *print) => self.state.doubts.clear(),
+                Some(contents) if has_hash(&contents, *print) => self.state.doubts.clear(),
                 _ => self.state.doubts.push(Doubt::NotApplied(at)),
             },
             None => {}
         }
     }
 
+    /// Applies edits, or their patch if they fall into unknown lines.
     fn edit(&mut self, at: usize, edits: &[Edit], hunks: &[Hunk]) {
         let by = By::Step(at);
         let Some(before) = self.state.text.clone() else {
-            let makes = edits.first().is_some_and(|edit| edit.old.is_empty());
+            let creates = edits.first().is_some_and(|edit| edit.old.is_empty());
             match Text::of("", by).edited_all(edits, by) {
-                Ok(text) if makes => self.state = State { text: Some(text), ..State::default() },
+                Ok(text) if creates => self.state = State { text: Some(text), ..State::default() },
                 _ => self.state.doubts.push(Doubt::NotApplied(at)),
             }
             return;
@@ -267,8 +274,8 @@ impl Replay {
     }
 }
 
-/// Whether contents have this fingerprint, as they are or with plain newlines.
-fn is_print_of(contents: &str, print: u64) -> bool {
+/// Reports whether contents have this hash, as they are or with LF line ends.
+fn has_hash(contents: &str, print: u64) -> bool {
     print_of(contents) == print || (contents.contains('\r') && print_of(&contents.replace("\r\n", "\n")) == print)
 }
 

@@ -1,7 +1,7 @@
-//! The contents of a file line by line, with who wrote each line. Pure.
+//! The contents of a file, line by line, with the author of each line. Pure.
 //!
-//! A file is the pieces between its newlines: one that ends in a newline has an empty last piece. A piece may be
-//! unknown, where only a part of the file was ever recorded.
+//! Contents are split at newlines, so a file that ends in a newline has an empty last line. A line is unknown if only
+//! other parts of the file were ever recorded.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,21 +11,21 @@ use similar::{Algorithm, DiffOp};
 
 use crate::transcript::{Edit, Hunk};
 
-/// Who wrote a line.
+/// The author of a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum By {
-    /// It was there before anything was recorded.
+    /// Not recorded: the line is older than the first record of the file.
     Nobody,
-    /// A step of the history.
+    /// This step of the history.
     Step(usize),
-    /// Something that is not recorded, before this step.
+    /// An unrecorded change, found by this step.
     Outside(usize),
 }
 
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
-    /// Its text; none if it is unknown.
+    /// Its text, or `None` if it is unknown.
     pub(super) text: Option<Arc<str>>,
     pub(super) by: By,
 }
@@ -36,22 +36,22 @@ pub(super) struct Text {
     pub(super) lines: Arc<Vec<Line>>,
 }
 
-/// Why an edit could not be made.
+/// The reason why an edit could not be applied.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Miss {
-    /// The text to be replaced is not there.
+    /// The text to replace was not found.
     Absent,
-    /// It is there more than once.
+    /// The text to replace was found more than once.
     Ambiguous,
 }
 
 impl Text {
-    /// Contents that one step wrote, or found.
+    /// Returns contents whose lines all have one author.
     pub(super) fn of(contents: &str, by: By) -> Self {
         Self::from(contents.split('\n').map(|text| Line { text: Some(text.into()), by }).collect())
     }
 
-    /// Contents of which only the number of lines is known.
+    /// Returns contents with only the number of lines known.
     pub(super) fn unknown(lines: usize) -> Self {
         Self::from(vec![Line { text: None, by: By::Nobody }; lines])
     }
@@ -60,29 +60,29 @@ impl Text {
         Self { lines: Arc::new(lines) }
     }
 
-    /// The contents, if all of them are known.
+    /// Returns the contents, if all lines are known.
     pub(super) fn contents(&self) -> Option<String> {
         let texts: Option<Vec<&str>> = self.lines.iter().map(|line| line.text.as_deref()).collect();
         Some(texts?.join("\n"))
     }
 
-    /// Whether all lines are known.
+    /// Reports whether all lines are known.
     pub(super) fn is_whole(&self) -> bool {
         self.lines.iter().all(|line| line.text.is_some())
     }
 
-    /// Whether every line ends as on Windows.
+    /// Reports whether every line ends with CRLF.
     pub(super) fn is_crlf(&self) -> bool {
         let Some((_, lines)) = self.lines.split_last() else { return false };
         !lines.is_empty() && lines.iter().all(|line| line.text.as_ref().is_some_and(|text| text.ends_with('\r')))
     }
 
-    /// Contents as the file has them: tools record plain newlines where the file has those of Windows.
+    /// Returns contents with the line ends of this file. Tools record LF even if the file has CRLF.
     pub(super) fn in_its_ends<'c>(&self, contents: &'c str) -> Cow<'c, str> {
         with_ends(contents, contents.contains('\r') || !self.is_crlf())
     }
 
-    /// Whether nothing that is known contradicts these contents.
+    /// Reports whether every known line is the same in these contents.
     pub(super) fn agrees_with(&self, contents: &str) -> bool {
         let mut others = contents.split('\n');
         let same = self
@@ -92,22 +92,22 @@ impl Text {
         same && others.next().is_none()
     }
 
-    /// The same file with new contents: lines that stay keep their writer, the others are by `by`.
+    /// Returns new contents for the file. Unchanged lines keep their author; the others get `by`.
     pub(super) fn become_contents(&self, contents: &str, by: By) -> Self {
         let new: Vec<Option<&str>> = contents.split('\n').map(Some).collect();
         Self::from(merged(&self.lines, &new, by))
     }
 
-    /// Replaces a text as the tool does.
+    /// Applies an edit the way Claude Code's edit tool does.
     pub(super) fn edited(&self, edit: &Edit, by: By) -> Result<Self, Miss> {
-        // Tools see and give plain newlines, whatever the file has.
+        // Tools see and write LF, even if the file has CRLF.
         let is_plain = !self.is_crlf() || edit.old.contains('\r');
         let (old, new) = (with_ends(&edit.old, is_plain), with_ends(&edit.new, is_plain));
         let (old, new) = (old.as_ref(), new.as_ref());
         if old.is_empty() {
             return if self.is_empty() { Ok(Self::of(new, by)) } else { Err(Miss::Ambiguous) };
         }
-        // Taking out a text at the end of a line takes the line's end with it.
+        // Removing a text at the end of a line also removes the line end.
         let with_end = format!("{old}{}", if is_plain { "\n" } else { "\r\n" });
         let takes_end = new.is_empty() && !old.ends_with('\n') && !self.places(&with_end).is_empty();
         let old = if takes_end { with_end.as_str() } else { old };
@@ -125,7 +125,7 @@ impl Text {
         Ok(Self::from(lines))
     }
 
-    /// Puts a text at the end.
+    /// Appends a text, if all lines are known.
     pub(super) fn appended(&self, text: &str, by: By) -> Option<Self> {
         let mut contents = self.contents()?;
         contents.push_str(text);
@@ -136,7 +136,7 @@ impl Text {
         self.lines.iter().all(|line| line.text.as_deref() == Some(""))
     }
 
-    /// The same lines without the carriage returns at their ends.
+    /// Returns the same lines without the carriage returns at their ends.
     pub(super) fn without_returns(&self) -> Self {
         let bare =
             |line: &Line| Line { text: line.text.as_ref().map(|text| text.trim_end_matches('\r').into()), by: line.by };
@@ -146,7 +146,7 @@ impl Text {
         self.clone()
     }
 
-    /// Where a text stands, by line and byte in it, in the parts that are known.
+    /// Finds all occurrences of a text in the known lines. Returns the line and the byte in it of each.
     fn places(&self, text: &str) -> Vec<(usize, usize)> {
         let mut places = Vec::new();
         for run in self.known_runs() {
@@ -155,27 +155,27 @@ impl Text {
             let mut line = run.start;
             let mut line_start = 0;
             for (at, _) in joined.match_indices(text) {
-                let passed = &joined[line_start..at];
-                line += passed.matches('\n').count();
-                line_start = passed.rfind('\n').map_or(line_start, |end| line_start + end + 1);
+                let skipped = &joined[line_start..at];
+                line += skipped.matches('\n').count();
+                line_start = skipped.rfind('\n').map_or(line_start, |end| line_start + end + 1);
                 places.push((line, at - line_start));
             }
         }
         places
     }
 
-    /// Stretches of lines that are known.
+    /// Returns the ranges of known lines.
     pub(super) fn known_runs(&self) -> Vec<Range<usize>> {
         runs(&self.lines, |line| line.text.is_some())
     }
 
-    /// Stretches of lines that are unknown.
+    /// Returns the ranges of unknown lines.
     pub(super) fn holes(&self) -> Vec<Range<usize>> {
         runs(&self.lines, |line| line.text.is_none())
     }
 
-    /// Makes a change that fell into a part that is not known, by the place its patch names. Of the lines put there,
-    /// those that stand whole in the new text are known.
+    /// Applies a patch to unknown lines, by its line numbers. An added line is known only if one of the edits contains
+    /// the whole line.
     pub(super) fn patched(&self, hunks: &[Hunk], edits: &[Edit], by: By) -> Option<Self> {
         let mut lines = (*self.lines).clone();
         for hunk in hunks.iter().rev() {
@@ -199,29 +199,29 @@ impl Text {
         Some(Self::from(lines))
     }
 
-    /// Takes in lines that were read: from which line on, and how many lines the file has (0: unknown). Says whether
+    /// Adds lines that were read, from line `start` of a file with `total` lines (0 if unknown). Also returns true if
     /// they contradict what was known.
     pub(super) fn seen(&self, start: usize, total: usize, read: &[&str], step: usize) -> (Self, bool) {
         let total = if total == 0 { self.lines.len() } else { total };
         let from = start.saturating_sub(1);
-        // Where these lines were, if all that changed lies above them.
+        // The old index of these lines, if all changes are above them.
         let above = (from + self.lines.len()).checked_sub(total);
         let fits = |at: usize| {
-            let here = self.lines.get(at..at + read.len());
-            here.is_some_and(|here| {
-                here.iter().zip(read).all(|(line, text)| line.text.as_deref().is_none_or(|known| known == *text))
+            let old = self.lines.get(at..at + read.len());
+            old.is_some_and(|old| {
+                old.iter().zip(read).all(|(line, text)| line.text.as_deref().is_none_or(|known| known == *text))
             })
         };
         let agrees = total == self.lines.len() && fits(from);
         let mut lines: Vec<Line> = if total == self.lines.len() {
             (*self.lines).clone()
         } else if fits(from) {
-            // What changed lies below.
+            // All changes are below the lines that were read.
             let mut kept = self.lines[..from + read.len()].to_vec();
             kept.resize(total.max(kept.len()), Line { text: None, by: By::Outside(step) });
             kept
         } else if let Some(above) = above.filter(|above| fits(*above)) {
-            // What changed lies above.
+            // All changes are above the lines that were read.
             let kept = &self.lines[above..];
             let mut lines = vec![Line { text: None, by: By::Outside(step) }; total.saturating_sub(kept.len())];
             lines.extend_from_slice(kept);
@@ -240,10 +240,12 @@ impl Text {
     }
 }
 
+/// Returns a text with CRLF line ends, or unchanged if `is_plain`.
 fn with_ends(text: &str, is_plain: bool) -> Cow<'_, str> {
     if is_plain { Cow::Borrowed(text) } else { Cow::Owned(text.replace('\n', "\r\n")) }
 }
 
+/// Returns the ranges of consecutive lines for which `wanted` is true.
 fn runs(lines: &[Line], wanted: impl Fn(&Line) -> bool) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (at, _) in lines.iter().enumerate().filter(|(_, line)| wanted(line)) {
@@ -255,7 +257,7 @@ fn runs(lines: &[Line], wanted: impl Fn(&Line) -> bool) -> Vec<Range<usize>> {
     runs
 }
 
-/// Replaces a text that stands at a line and a byte in it.
+/// Replaces the text `old`, which starts at byte `column` of line `first`.
 fn replace(lines: &mut Vec<Line>, first: usize, column: usize, old: &str, new: &str, by: By) {
     let last = first + old.matches('\n').count();
     let region: Vec<&str> = lines[first..=last].iter().filter_map(|line| line.text.as_deref()).collect();
@@ -266,7 +268,7 @@ fn replace(lines: &mut Vec<Line>, first: usize, column: usize, old: &str, new: &
     lines.splice(first..=last, changed);
 }
 
-/// New lines in place of old ones: those that stay keep their writer.
+/// Returns the new lines. Those that did not change keep the author of the old line; the others get `by`.
 fn merged(old: &[Line], new: &[Option<&str>], by: By) -> Vec<Line> {
     let texts: Vec<Option<&str>> = old.iter().map(|line| line.text.as_deref()).collect();
     let mut lines = Vec::with_capacity(new.len());
@@ -283,18 +285,19 @@ fn merged(old: &[Line], new: &[Option<&str>], by: By) -> Vec<Line> {
     lines
 }
 
-/// How one list of lines becomes another.
+/// Returns the operations that turn one list of lines into another.
 pub(super) fn diff(old: &[Option<&str>], new: &[Option<&str>]) -> Vec<DiffOp> {
     similar::capture_diff_slices(Algorithm::Myers, old, new)
 }
 
-/// The line of a new text that a line of a patch shows, if it is all there. Patches may show blanks for tabs.
+/// Returns the line of an edit's new text that a line of a patch shows. The first and last lines of the new text do not
+/// count, as they may be incomplete. Tabs match two spaces, because patches may show them so.
 fn whole_line(edits: &[Edit], shown: &str) -> Option<String> {
     edits.iter().find_map(|edit| {
         let lines: Vec<&str> = edit.new.split('\n').collect();
         let inner = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
-        let spaced = |line: &str| line.replace('\t', "  ") == shown.replace('\t', "  ");
-        inner.iter().find(|line| spaced(line)).map(ToString::to_string)
+        let is_shown = |line: &str| line.replace('\t', "  ") == shown.replace('\t', "  ");
+        inner.iter().find(|line| is_shown(line)).map(ToString::to_string)
     })
 }
 
@@ -319,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_keep_the_writers_of_other_lines() {
+    fn edits_keep_the_authors_of_other_lines() {
         let text = Text::of("a\nb\nc\nb\n", By::Nobody);
         for (old, new, all, expected) in [
             ("c", "x", false, Ok("-:a -:b 1:x -:b -:")),
@@ -339,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_line_ends_stay() {
+    fn crlf_is_kept() {
         let text = Text::of("a\r\nb\r\nc\r\n", By::Nobody);
         let edited = text.edited(&edit("a\nb", "x\ny\nz", false), By::Step(1)).expect("made");
         assert_eq!(edited.contents().as_deref(), Some("x\r\ny\r\nz\r\nc\r\n"));
@@ -349,16 +352,16 @@ mod tests {
     }
 
     #[test]
-    fn contents_come_back_byte_by_byte() {
+    fn contents_are_reproduced_exactly() {
         for contents in ["", "a", "a\n", "a\r\nb\r\n", "\u{feff}a\n\n", "\n\n"] {
             assert_eq!(Text::of(contents, By::Nobody).contents().as_deref(), Some(contents));
         }
     }
 
     #[test]
-    fn parts_fill_holes_and_show_changes() {
-        let none = Text::unknown(5);
-        let (text, conflict) = none.seen(2, 5, &["b", "c"], 1);
+    fn partial_reads_fill_holes_and_reveal_changes() {
+        let unknown = Text::unknown(5);
+        let (text, conflict) = unknown.seen(2, 5, &["b", "c"], 1);
         assert_eq!((shown(&text).as_str(), conflict), ("-:? -:b -:c -:? -:?", false));
         let (text, _) = text.seen(1, 5, &["a"], 2);
         let edited = text.edited(&edit("b", "x\ny", false), By::Step(3)).expect("made");

@@ -1,5 +1,5 @@
-//! Everything recorded about the contents of one file, in order: from the index, from the transcripts that are still
-//! there, and from Claude Code's own backups.
+//! Collects everything recorded about the contents of one file, in order: from the index, from the transcripts that
+//! still exist, and from Claude Code's own backups.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -17,34 +17,34 @@ use crate::index::{About, FileKey, Reader, Spelling};
 use crate::transcript::lines::{Transcript, read_small};
 use crate::transcript::{Call, Edit, Record, Trace, print_of, read_backups, read_record};
 
-/// How many names a file is followed back through.
+/// Maximum number of renames and copies that a file is followed back through.
 const NAMES: usize = 8;
-/// Without a record beside it, an answer of this many lines may have been cut.
+/// A read result with this many lines may have been cut, unless its record gives the length of the file.
 const CUT_LINES: u64 = 2000;
-/// A file said to have more lines than this is not put together from parts.
+/// A file with more lines than this is not assembled from partial reads.
 const LINES: u64 = 2_000_000;
-/// Longer lines are cut when they are read.
+/// The read tool cuts lines at this length.
 const CUT_LINE: usize = 2000;
-/// The largest backup that is read.
+/// Maximum size of a backup, in bytes. Larger ones are not read.
 const BACKUP_CAP: u64 = 64 << 20;
-/// How many backups of a file in one session are looked for.
+/// Maximum number of backups of a file in one session.
 const BACKUPS: usize = 200;
 
 /// Everything recorded about the contents of a file.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
-    /// What happened, in order.
+    /// The steps, in order.
     pub(super) steps: Vec<Step>,
-    /// Where each step is recorded.
+    /// The origin of each step.
     pub(super) origins: Vec<Origin>,
 }
 
-/// Where a step is recorded.
+/// The place where a step is recorded.
 #[derive(Clone, Debug)]
 pub(super) enum Origin {
-    /// In a transcript.
+    /// A tool call in a transcript.
     ToolCall(Box<(ToolCall, FileTouch)>),
-    /// In a backup of this session.
+    /// A backup made by a session.
     Backup {
         /// The session.
         session: String,
@@ -52,7 +52,7 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    /// The session.
+    /// Returns the session.
     pub(super) fn session(&self) -> &str {
         match self {
             Self::ToolCall(tool_call) => &tool_call.0.call.session,
@@ -62,11 +62,11 @@ impl Origin {
 }
 
 impl Timeline {
-    /// Gathers what is recorded about a file.
+    /// Collects the steps of a file.
     pub(super) fn of(reader: &Reader, path: &str) -> Result<Self> {
-        let mut gather = StepCollector::new(reader);
+        let mut collector = StepCollector::new(reader);
         let mut timeline = Self::default();
-        for (step, origin) in gather.steps(path, i64::MAX, NAMES)? {
+        for (step, origin) in collector.steps(path, i64::MAX, NAMES)? {
             timeline.steps.push(step);
             timeline.origins.push(origin);
         }
@@ -76,7 +76,7 @@ impl Timeline {
 
 type Recorded = (Step, Origin);
 
-/// Opens every transcript once.
+/// Collects the steps of files. Opens each transcript only once.
 pub(super) struct StepCollector<'r> {
     reader: &'r Reader,
     known: Lookup<'r>,
@@ -88,7 +88,7 @@ impl<'r> StepCollector<'r> {
         Self { reader, known: Lookup::new(reader), open: HashMap::new() }
     }
 
-    /// The steps of a file up to a time; `names` tells how many more names it may be followed back through.
+    /// Returns the steps of a file up to a time. Follows it back through up to `names` renames and copies.
     fn steps(&mut self, path: &str, until: i64, names: usize) -> Result<Vec<Recorded>> {
         let wanted = Wanted::Whole(vec![path.to_string()]);
         let scope = Scope { reads: true, ..Scope::default() };
@@ -116,6 +116,7 @@ impl<'r> StepCollector<'r> {
             let origin = Origin::ToolCall(Box::new((tool_call, touch.clone())));
             match &touch.effect {
                 Some(FileEffect::RenameFrom { from } | FileEffect::Copy { from }) => {
+                    // The steps of the other file come between a reset and a take, so that they end in this file.
                     recorded.push((Step { time, change: Some(Change::Reset), ..Step::default() }, origin.clone()));
                     let others = if names > 0 { self.steps(from, time, names - 1)? } else { Vec::new() };
                     recorded.extend(others.into_iter().map(|(step, origin)| (Step { of_other: true, ..step }, origin)));
@@ -128,7 +129,7 @@ impl<'r> StepCollector<'r> {
         Ok(recorded)
     }
 
-    /// What a call tells of a file's contents.
+    /// Returns what a call shows about the contents of a file.
     fn step(&mut self, tool_call: &ToolCall, touch: &FileTouch, time: i64) -> Result<Option<Step>> {
         let step = Step { time, ..Step::default() };
         if let Some(effect) = &touch.effect {
@@ -162,10 +163,10 @@ impl<'r> StepCollector<'r> {
         })
     }
 
-    /// What was read: the whole file, or a part of it.
+    /// Returns what a read shows: the whole file, or a part of it.
     fn reading(&mut self, key: FileKey, result: &Document, trace: &Trace, part: bool) -> Result<Option<Step>> {
         let Some([start, count, total]) = trace.lines.filter(|[_, _, total]| *total <= LINES) else { return Ok(None) };
-        let from_index = trace.contents.and_then(|print| proven_text(&result.text, print));
+        let from_index = trace.contents.and_then(|print| verified_text(&result.text, print));
         let text = match from_index {
             Some(text) => Some(text),
             None => self.record(key, result)?.and_then(|record| record.contents),
@@ -180,13 +181,13 @@ impl<'r> StepCollector<'r> {
         Ok(Some(Step { part: Some(Part { start: number(start), total: number(total), text }), ..Step::default() }))
     }
 
-    /// The record beside an answer, if its transcript is still there.
+    /// Returns the record stored with a result, if its transcript still exists.
     pub(super) fn record(&mut self, key: FileKey, result: &Document) -> Result<Option<Record>> {
         let record = self.line(key, result.offset)?.and_then(|line| read_record(&line));
         Ok(record.filter(|record| result.uuid.as_deref().is_none_or(|uuid| record.uuid == uuid)))
     }
 
-    /// One line of a transcript, if it is still there.
+    /// Returns the line at `offset` of a transcript, if that still exists.
     fn line(&mut self, key: FileKey, offset: u64) -> Result<Option<Vec<u8>>> {
         if !self.open.contains_key(&key) {
             let path = self.known.file(key)?.filter(|file| file.gone_since.is_none()).map(|file| file.path());
@@ -197,7 +198,7 @@ impl<'r> StepCollector<'r> {
         Ok(lines.next().ok().flatten().filter(|line| !line.oversized).map(|line| line.bytes.to_vec()))
     }
 
-    /// The backups that Claude Code made of a file before it changed it.
+    /// Returns the backups that Claude Code made of a file before it changed it, sorted by time.
     fn backups(&mut self, path: &str, tool_calls: &[ToolCall], touches: &[FileTouch]) -> Result<Vec<Recorded>> {
         let mut sessions = BTreeSet::new();
         for touch in touches
@@ -215,6 +216,7 @@ impl<'r> StepCollector<'r> {
             for name in spellings(path).iter().map(|spelling| backup_name(spelling)) {
                 for number in 1..=BACKUPS {
                     let file = root.join("file-history").join(&session).join(format!("{name}@v{number}"));
+                    // Only the first backup may be missing. Any later gap is the end.
                     let Ok(bytes) = read_small(&file, BACKUP_CAP) else { if number > 1 { break } else { continue } };
                     if times.is_none() {
                         times = Some(self.backup_times(path)?);
@@ -232,7 +234,7 @@ impl<'r> StepCollector<'r> {
         Ok(found)
     }
 
-    /// When backups were made, by session and name, as the transcripts tell.
+    /// Returns the times of backups, by session and name, as recorded in the transcripts.
     fn backup_times(&mut self, path: &str) -> Result<HashMap<(String, String), i64>> {
         let spellings = [Spelling::Exact(path.to_lowercase())];
         let about = About { spellings: &spellings, kinds: &[Kind::Snapshot], ..About::default() };
@@ -249,13 +251,14 @@ impl<'r> StepCollector<'r> {
     }
 }
 
-/// Whether something was done before a file got its other name; a command may have changed it first.
+/// Reports whether a touch came before the file was renamed or copied at `until`. One command may change a file and
+/// then rename it, so other touches at the same time count too.
 fn precedes(touch: &FileTouch, time: i64, until: i64) -> bool {
-    let leaves = matches!(touch.effect, Some(FileEffect::RenameTo { .. } | FileEffect::Delete));
-    time < until || (time == until && !leaves)
+    let removes = matches!(touch.effect, Some(FileEffect::RenameTo { .. } | FileEffect::Delete));
+    time < until || (time == until && !removes)
 }
 
-/// What a command does to the contents of a file.
+/// Returns the change that a command makes to the contents of a file.
 fn change_of(effect: &FileEffect) -> Change {
     match effect {
         FileEffect::Write(Some(text)) => Change::Write(text.clone()),
@@ -267,32 +270,34 @@ fn change_of(effect: &FileEffect) -> Change {
     }
 }
 
+/// Returns what is known of the contents before a change: the contents themselves, or else their hash.
 fn before(record: Option<&Record>, trace: &Trace) -> Option<Known> {
     let recorded = record.and_then(|record| record.before.clone()).map(Known::Contents);
     recorded.or_else(|| trace.before.map(Known::Print))
 }
 
-/// The edits as they were made: what was recorded wins over what was asked for.
+/// Returns the edits as they were applied. A recorded edit takes precedence over the arguments of the call.
 fn as_recorded(edits: &[Edit], record: Option<&Record>) -> Vec<Edit> {
     match (edits, record.and_then(|record| record.replaced.clone())) {
-        ([one], Some((old, new))) => vec![Edit { old, new, all: one.all }],
+        ([edit], Some((old, new))) => vec![Edit { old, new, all: edit.all }],
         _ => edits.to_vec(),
     }
 }
 
-/// The text of a file as the index has it, if a fingerprint proves it. A reminder behind it may have left a newline.
-fn proven_text(text: &str, print: u64) -> Option<String> {
+/// Returns the text of a file as the index has it, if its hash matches. A reminder that was removed after it may have
+/// left a newline.
+fn verified_text(text: &str, print: u64) -> Option<String> {
     let candidates = [Some(text), text.strip_suffix('\n')];
     candidates.into_iter().flatten().find(|text| print_of(text) == print).map(str::to_string)
 }
 
-/// The folder that holds `projects` and `file-history`.
+/// Returns the folder that contains `projects` and `file-history`.
 fn root_of(transcript: &Path) -> Option<PathBuf> {
     let projects = transcript.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "projects"))?;
     projects.parent().map(Path::to_path_buf)
 }
 
-/// How a file may have been spelled when it was backed up.
+/// Returns the spellings under which a file may have been backed up.
 fn spellings(path: &str) -> Vec<String> {
     let mut spellings = vec![path.to_string()];
     if crate::archive::history::path::folds_case(path) {
@@ -302,12 +307,13 @@ fn spellings(path: &str) -> Vec<String> {
     spellings
 }
 
-/// The name of a file's backups, without their number.
+/// Returns the name of a file's backups, without their number.
 fn backup_name(path: &str) -> String {
     let digest = Sha256::digest(path.as_bytes());
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Returns the modification time of a file, in milliseconds since 1970.
 fn modified(path: &Path) -> Option<i64> {
     let time = fs_err::metadata(path).ok()?.modified().ok()?;
     let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
@@ -325,9 +331,9 @@ mod tests {
     }
 
     #[test]
-    fn text_of_the_index_must_be_proven() {
-        assert_eq!(proven_text("a\n", print_of("a\n")).as_deref(), Some("a\n"));
-        assert_eq!(proven_text("a\n\n", print_of("a\n")).as_deref(), Some("a\n"));
-        assert_eq!(proven_text("a", print_of("b")), None);
+    fn text_from_the_index_must_match_its_hash() {
+        assert_eq!(verified_text("a\n", print_of("a\n")).as_deref(), Some("a\n"));
+        assert_eq!(verified_text("a\n\n", print_of("a\n")).as_deref(), Some("a\n"));
+        assert_eq!(verified_text("a", print_of("b")), None);
     }
 }

@@ -1,5 +1,5 @@
-//! The answer to a search: plain values that can be shown, serialized and sent. Their JSON is a contract: fields are only
-//! ever added.
+//! The answer to a search: plain values that can be shown, serialized and sent. Their JSON is a contract: fields may be
+//! added, never removed.
 
 use std::path::PathBuf;
 
@@ -18,21 +18,22 @@ use crate::update::Lag;
 /// The answer to a search.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SearchAnswer {
-    /// Sessions with their hits, best first. In a list of messages each has one hit, and a session may occur again.
+    /// Sessions with their hits, best first. In a list of messages, each entry has one hit and a session may occur
+    /// again.
     pub sessions: Vec<SessionHits>,
     /// The number of hits, shown or not.
     pub total_hits: usize,
     /// The number of sessions with hits, shown or not.
     pub total_sessions: usize,
-    /// What has to be said about it.
+    /// Remarks about the answer.
     pub notes: Vec<Note>,
     /// Changes to the request that find something, if nothing was found and they were asked for.
     pub suggestions: Vec<Suggestion>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     pub next: Option<String>,
     /// The number of entries on the pages before this one.
     pub skipped: usize,
-    /// How far the index is behind, if it is.
+    /// The amount of data that is not indexed yet, if any.
     pub behind: Option<Lag>,
 }
 
@@ -56,10 +57,10 @@ pub struct Hit {
     pub session_id: Untrusted,
     /// Other sessions that contain the same line.
     pub also_in: Vec<Untrusted>,
-    /// The subagent that said it.
+    /// The subagent that wrote it.
     #[serde(rename = "agent_id")]
     pub agent: Option<Untrusted>,
-    /// What the subagent was sent to do.
+    /// The task of the subagent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_title: Option<Untrusted>,
     /// The transcript.
@@ -80,7 +81,7 @@ pub struct Hit {
     pub kind: Kind,
     /// The tool.
     pub tool: Option<Untrusted>,
-    /// The files it is about.
+    /// The files that it is about.
     pub files: Vec<Untrusted>,
     /// The folder the session was started in.
     pub project: Option<Untrusted>,
@@ -97,11 +98,11 @@ pub struct Hit {
     /// Set if Claude Code has deleted the transcript.
     #[serde(rename = "source_missing")]
     pub gone: bool,
-    /// How well it matches; only comparable within one answer.
+    /// The score. Only comparable within one answer.
     pub score: f32,
     /// The factors of the score, for hits that were scored with all of them.
     pub factors: Option<Factors>,
-    /// The part of its text that matches, as it is in the transcript: untrusted.
+    /// The part of its text that matches. Untrusted: it comes from a transcript.
     pub snippet: Snippet,
     /// The messages before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -109,7 +110,7 @@ pub struct Hit {
     /// The messages after it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<Around>,
-    /// The command that goes on with the session, if that is possible.
+    /// The command that resumes the session, if that is possible.
     pub resume: Option<String>,
 }
 
@@ -130,7 +131,7 @@ pub struct Around {
     pub tool: Option<Untrusted>,
     /// The beginning of its text, on one line.
     pub text: Untrusted,
-    /// Of a tool call, the beginning of its result.
+    /// For a tool call: the beginning of its result.
     pub result: Option<Untrusted>,
 }
 
@@ -139,9 +140,9 @@ pub struct Around {
 pub struct Suggestion {
     /// The change in words: `without since`.
     pub change: String,
-    /// The new query, if that changes.
+    /// The new query, if it changes.
     pub query: Option<String>,
-    /// What to leave out: conditions by field, `not` for excluded words.
+    /// The conditions to leave out, by field. `not` means the excluded words.
     pub drop: Vec<&'static str>,
     /// The option to add.
     pub add: Option<&'static str>,

@@ -1,4 +1,4 @@
-//! Keeps the hits whose text matches the patterns of a query (`-F`, `/regex/`). Only the text itself can show that.
+//! Checks hits against the patterns of a query (`-F`, `/regex/`). The index cannot do that, so their texts are read.
 
 use std::time::{Duration, Instant};
 
@@ -6,14 +6,15 @@ use crate::error::Result;
 use crate::index::{HashSet64, Ranked, Reader};
 use crate::query::Query;
 
-/// How many texts are read for a pattern, and how long that may take.
+/// Maximum number of texts that are read for a pattern.
 const READ_CAP: usize = 20_000;
+/// Maximum time for reading them.
 const READ_TIME: Duration = Duration::from_secs(3);
-/// So many of the best are read before the others, should that take too long.
+/// Number of best hits that are read before all others, in case the time runs out.
 const FIRST_READ: usize = 256;
 
-/// Keeps the hits that match the patterns of a query, letter by letter. Says whether some could not be read in time;
-/// those are left out.
+/// Keeps the hits whose text matches the patterns of a query. Returns true if some could not be read in time; those are
+/// left out.
 pub(super) fn keep_matching(reader: &Reader, query: &Query, ranked: &mut Ranked) -> Result<bool> {
     if !query.has_patterns() {
         return Ok(false);
@@ -27,9 +28,9 @@ pub(super) fn keep_matching(reader: &Reader, query: &Query, ranked: &mut Ranked)
     let mut size = FIRST_READ;
     while !rest.is_empty() && Instant::now() < deadline {
         let (batch, later) = rest.split_at(size.min(rest.len()));
-        for (hit, fits) in reader.read_each(batch, deadline, |text| fits(query, text))? {
+        for (hit, is_match) in reader.read_each(batch, deadline, |text| matches(query, text))? {
             read.insert(hit);
-            matching.extend(fits.then_some(hit));
+            matching.extend(is_match.then_some(hit));
         }
         (rest, size) = (later, READ_CAP);
     }
@@ -37,7 +38,7 @@ pub(super) fn keep_matching(reader: &Reader, query: &Query, ranked: &mut Ranked)
     Ok(read.len() < all)
 }
 
-fn fits(query: &Query, text: &str) -> bool {
+fn matches(query: &Query, text: &str) -> bool {
     query.patterns().all(|pattern| pattern.is_match(text))
         && !query.unwanted_patterns().any(|pattern| pattern.is_match(text))
 }

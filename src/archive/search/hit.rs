@@ -1,4 +1,4 @@
-//! Turns hits into what is shown: each in its session, with a piece of its text.
+//! Turns ranked hits into the hits of an answer: grouped by session, each with a snippet.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use crate::index::{FileKey, Ranked, RawHit, Reader};
 use crate::redact::redact;
 use crate::untrusted::Untrusted;
 
-/// How long a snippet is, in bytes.
+/// Length of a snippet, in bytes.
 const SNIPPET_LENGTH: usize = 200;
 
-/// Turns hits into what is shown, looking each file and session up once.
+/// Turns ranked hits into the hits of an answer. Looks up each file and session only once.
 pub(super) struct View<'a> {
     reader: &'a Reader,
     request: &'a Question,
@@ -30,6 +30,7 @@ impl<'a> View<'a> {
         Self { reader, request, marks, known: Lookup::new(reader) }
     }
 
+    /// Returns a session and its hits.
     pub(super) fn session_hits(&mut self, ranked: &Ranked, group: &Group) -> Result<SessionHits> {
         let mut hits = Vec::new();
         let mut session = SessionInfo::default();
@@ -52,7 +53,7 @@ impl<'a> View<'a> {
             file.as_ref().map_or((PathBuf::new(), true), |file| (file.path(), file.gone_since.is_some()));
         let agent_title = file.as_ref().and_then(|file| file.description.clone()).map(Untrusted::new);
         let (also_in, earliest) = self.copies(key, &document)?;
-        // Masked before it is cut: half a secret looks like none.
+        // Redact before cutting: half a secret no longer matches any rule.
         let shown = if self.request.reveal { Cow::Borrowed(document.text.as_str()) } else { redact(&document.text) };
         let snippet = self.marks.snippet(&shown, SNIPPET_LENGTH);
         Ok(Hit {
@@ -85,7 +86,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The other sessions that hold the same line, and the earliest time any of them gives it.
+    /// Returns the other sessions that contain the same line, and the earliest time of all copies.
     fn copies(&self, key: FileKey, document: &Document) -> Result<(Vec<Untrusted>, Option<i64>)> {
         let mut sessions = Vec::new();
         let mut earliest = document.timestamp;

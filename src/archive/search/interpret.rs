@@ -1,4 +1,4 @@
-//! From a request as typed to what is searched for, and whether operators were meant as operators or as text.
+//! Interprets a search request as typed. Decides whether operators were meant as operators or as text.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -10,17 +10,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Corrections, Reader, Search, Sort};
 use crate::query::{Filter, Query};
 
-/// The number of sessions or messages in an answer, unless the request says otherwise.
+/// Default number of sessions or messages in an answer.
 const LIMIT: usize = 10;
-/// The number of hits in each session, unless the request says otherwise.
+/// Default number of hits in each session.
 const PER_SESSION: usize = 3;
-/// The most messages around a hit.
+/// Maximum number of messages before, and after, a hit.
 const AROUND_CAP: usize = 200;
-/// Texts that are read to decide whether operators are text.
+/// Maximum number of texts that are read to decide whether operators are text.
 const DOUBT_CAP: usize = 10;
-/// With this many words next to them, quotes are part of a pasted line.
+/// With at least this many words outside of them, quotes are part of a pasted line.
 const BESIDE_QUOTES: usize = 3;
-/// Words that look like operators that are searched for.
+/// Maximum number of words that look like operators to search for.
 const OPERANDS_CAP: usize = 4;
 
 /// Interprets a request.
@@ -41,12 +41,13 @@ pub(super) fn interpret(reader: &Reader, request: &SearchRequest, context: &Cont
         flat: request.messages,
         sort,
         around: (request.before.min(AROUND_CAP), request.after.min(AROUND_CAP)),
-        after: request.cursor.as_ref().map(|text| place(text, request)).transpose()?,
+        after: request.cursor.as_ref().map(|text| parse_cursor(text, request)).transpose()?,
         now: context.now_ms(),
         reveal: request.reveal,
     })
 }
 
+/// Parses the query of a request.
 fn query(reader: &Reader, request: &SearchRequest, context: &Context) -> Result<Query> {
     let around = context.surroundings();
     let (text, literal) = (request.text.trim(), request.literal.trim());
@@ -54,7 +55,7 @@ fn query(reader: &Reader, request: &SearchRequest, context: &Context) -> Result<
         (true, true) => Ok(Query::everything()),
         _ if request.fixed => Query::literal([text, literal].join(" ").trim(), request.ignore_case),
         (true, false) => Query::plain(literal),
-        // A query that cannot be parsed is plain text, if it occurs somewhere as it was typed.
+        // A query that cannot be parsed is plain text if some message contains it as typed.
         (false, true) => Query::parse(text, &around).or_else(|error| {
             let plain = as_text(reader, text, &Filter::default()).ok().flatten();
             plain.ok_or(error)
@@ -68,28 +69,28 @@ fn query(reader: &Reader, request: &SearchRequest, context: &Context) -> Result<
     }
 }
 
-/// Returns a number for everything that decides which hits there are and in which order. It is computed from what was
-/// typed: `2d` is another time on the next page.
+/// Returns a hash of everything that determines the hits and their order. It is computed from the request as typed,
+/// because `2d` means another time when the next page is asked for.
 pub(super) fn fingerprint(request: &SearchRequest) -> u16 {
-    let asked = (&request.text, &request.literal, request.fixed, request.ignore_case, &request.filters);
-    let asked = serde_json::to_string(&(asked, request.sort, request.meta, request.messages)).unwrap_or_default();
-    (xxh3_64(asked.as_bytes()) & 0xffff) as u16
+    let query = (&request.text, &request.literal, request.fixed, request.ignore_case, &request.filters);
+    let all = serde_json::to_string(&(query, request.sort, request.meta, request.messages)).unwrap_or_default();
+    (xxh3_64(all.as_bytes()) & 0xffff) as u16
 }
 
-/// Reads a cursor, which must come from an answer to the same question.
-fn place(cursor: &str, request: &SearchRequest) -> Result<Cursor> {
+/// Parses a cursor, which must come from an answer to the same request.
+fn parse_cursor(cursor: &str, request: &SearchRequest) -> Result<Cursor> {
     let refused = |what: String, hint: &str| Error::new(ErrorKind::Usage, what).hint(hint);
-    let place: Cursor =
+    let parsed: Cursor =
         cursor.parse().map_err(|()| refused(format!("{cursor:?} is not a cursor"), "use one from an answer"))?;
-    if !place.belongs_to(fingerprint(request)) {
+    if !parsed.belongs_to(fingerprint(request)) {
         let hint = "give the query, the filters and the order of the answer it comes from, or leave it out";
         return Err(refused(format!("the cursor {cursor} belongs to another search"), hint));
     }
-    Ok(place)
+    Ok(parsed)
 }
 
-/// The query without operators, if it stands somewhere as it was typed, or a flag in it does: `rm -rf x` is then no
-/// word less `rf`.
+/// Returns the query as plain words if some message contains it, or a flag in it, as typed. `rm -rf x` is then a
+/// command and does not exclude `rf`.
 pub(super) fn plain_reading(reader: &Reader, question: &Question) -> Result<Option<Query>> {
     let has_conditions = !question.query.conditions.is_empty();
     if question.query.doubtful && !has_conditions {
@@ -99,13 +100,13 @@ pub(super) fn plain_reading(reader: &Reader, question: &Question) -> Result<Opti
     }
 }
 
-/// The same for a query that finds nothing because of what is taken for conditions or quotes: `cite file:line`. A pasted
-/// line with quotes in it is words, even if it stands nowhere as it is.
+/// Returns a query that found nothing as plain words, if its conditions or quotes may be text: `cite file:line`. A
+/// pasted line with quotes in it is taken as words even if no message contains it as typed.
 pub(super) fn second_reading(reader: &Reader, question: &Question) -> Result<Option<Query>> {
     let query = &question.query;
     let has_quotes = query.chunks.iter().any(|chunk| chunk.quoted);
-    let is_tried = query.doubtful && query.conditions.is_empty();
-    if is_tried || query.conditions.is_empty() && !has_quotes {
+    let was_tried = query.doubtful && query.conditions.is_empty();
+    if was_tried || query.conditions.is_empty() && !has_quotes {
         return Ok(None);
     }
     let beside = query.chunks.iter().filter(|chunk| !chunk.quoted).count();
@@ -115,18 +116,19 @@ pub(super) fn second_reading(reader: &Reader, question: &Question) -> Result<Opt
     as_text(reader, &query.text, &question.filter)
 }
 
-/// A text as plain words, if it or something in it that looks like an operator stands somewhere as it was typed.
+/// Returns a text as plain words if some message contains it, or a part of it that looks like an operator, as typed.
 fn as_text(reader: &Reader, text: &str, filter: &Filter) -> Result<Option<Query>> {
     let Ok(plain) = Query::plain(text) else { return Ok(None) };
     for piece in std::iter::once(plain.text.clone()).chain(operands(&plain.text)) {
-        if stands_somewhere(reader, filter, &piece)? {
+        if occurs_as_typed(reader, filter, &piece)? {
             return Ok(Some(plain));
         }
     }
     Ok(None)
 }
 
-/// What looks like an operator: words with a dash in front, each with the word before it, and words with a colon inside.
+/// Returns the parts that look like operators: words that start with a dash, each with the word before it, and words
+/// with a colon inside.
 fn operands(text: &str) -> Vec<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let pairs = words.windows(2).filter(|pair| pair[1].starts_with('-') && !pair[0].starts_with('-'));
@@ -134,34 +136,43 @@ fn operands(text: &str) -> Vec<String> {
     pairs.map(|pair| pair.join(" ")).chain(labels).take(OPERANDS_CAP).collect()
 }
 
-/// Whether a piece of text stands somewhere as it was typed.
-fn stands_somewhere(reader: &Reader, filter: &Filter, piece: &str) -> Result<bool> {
+/// Reports whether some message contains a text as typed.
+fn occurs_as_typed(reader: &Reader, filter: &Filter, piece: &str) -> Result<bool> {
     let Ok(plain) = Query::plain(piece) else { return Ok(false) };
     let wanted = one_line(piece);
     let Ok(phrase) = Query::quoted(&plain.sequence().join(" ")) else { return Ok(false) };
-    let nothing = Corrections::default();
+    let no_corrections = Corrections::default();
     let filter = Filter { meta: true, ..filter.clone() };
-    let search =
-        Search { query: &phrase, filter: &filter, corrections: &nothing, sort: Sort::Relevance, strict: true, now: 0 };
+    let search = Search {
+        query: &phrase,
+        filter: &filter,
+        corrections: &no_corrections,
+        sort: Sort::Relevance,
+        strict: true,
+        now: 0,
+    };
     for hit in reader.find(&search)?.hits().iter().take(DOUBT_CAP) {
         let (_, document) = reader.fetch(hit)?;
-        // A line that shows unspool being asked this very question does not count.
-        let shows = |line: &str| stands_in(&one_line(line), &wanted) && !line.contains("unspool");
-        if document.text.lines().any(shows) || stands_in(&one_line(&document.text), &wanted) && wanted.contains(' ') {
+        // A line with a call of unspool for the same query does not count.
+        let shows = |line: &str| contains_alone(&one_line(line), &wanted) && !line.contains("unspool");
+        if document.text.lines().any(shows)
+            || contains_alone(&one_line(&document.text), &wanted) && wanted.contains(' ')
+        {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// Whether a text stands in a line by itself: `fixed*` does not stand in `**fixed**`.
-fn stands_in(line: &str, wanted: &str) -> bool {
-    let goes_on = |inside: Option<char>, beside: Option<char>| {
-        beside.is_some_and(|c| c.is_alphanumeric() && inside.is_some_and(char::is_alphanumeric) || Some(c) == inside)
+/// Reports whether a line contains a text by itself, and not as part of something longer. `**fixed**` does not contain
+/// `fixed*`.
+fn contains_alone(line: &str, wanted: &str) -> bool {
+    let continues = |inside: Option<char>, outside: Option<char>| {
+        outside.is_some_and(|c| c.is_alphanumeric() && inside.is_some_and(char::is_alphanumeric) || Some(c) == inside)
     };
     line.match_indices(wanted).any(|(at, found)| {
-        !goes_on(found.chars().next(), line[..at].chars().next_back())
-            && !goes_on(found.chars().next_back(), line[at + found.len()..].chars().next())
+        !continues(found.chars().next(), line[..at].chars().next_back())
+            && !continues(found.chars().next_back(), line[at + found.len()..].chars().next())
     })
 }
 
@@ -174,8 +185,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_stands_by_itself() {
-        for (line, wanted, stands) in [
+    fn text_is_found_by_itself() {
+        for (line, wanted, expected) in [
             ("run rm -rf x now", "rm -rf x", true),
             ("**fixed** it", "fixed*", false),
             ("ls fixed* here", "fixed*", true),
@@ -183,7 +194,7 @@ mod tests {
             ("a is:open b", "is:open", true),
             ("a is:opened b", "is:open", false),
         ] {
-            assert_eq!(stands_in(line, wanted), stands, "{line}: {wanted}");
+            assert_eq!(contains_alone(line, wanted), expected, "{line}: {wanted}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Answers a search: hits in the context of their sessions, ranked and cut to a page.
+//! Answers a search: ranked hits, grouped by session and cut to a page.
 
 mod answer;
 mod page;
@@ -22,28 +22,28 @@ pub use answer::{Around, Hit, SearchAnswer, SessionHits, Suggestion};
 use hit::View;
 use page::Cursor;
 
-/// A request after it was interpreted.
+/// An interpreted request.
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
     /// The query.
     pub query: Query,
-    /// What may be found.
+    /// The messages to search.
     pub filter: Filter,
-    /// How many sessions, or with `flat` how many hits, are wanted.
+    /// Maximum number of sessions, or of hits if `flat` is set.
     pub limit: usize,
-    /// How many hits of each session are wanted.
+    /// Maximum number of hits in each session.
     pub per_session: usize,
-    /// One list of hits rather than one for each session.
+    /// True for one list of hits instead of one for each session.
     pub flat: bool,
-    /// In which order.
+    /// The order of the hits.
     pub sort: Sort,
-    /// How many messages before and after each hit are wanted.
+    /// The numbers of messages to show before and after each hit.
     pub around: (usize, usize),
-    /// Where an earlier answer ended.
+    /// The place where the previous page ended.
     pub after: Option<Cursor>,
     /// The time, in milliseconds since 1970.
     pub now: i64,
-    /// Whether secrets are shown as they are.
+    /// True to show secrets.
     pub reveal: bool,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn search(reader: &Reader, request: &SearchRequest, context: &Context
     let question = interpret::interpret(reader, request, context)?;
     let mut answer = read_both_ways(reader, &question)?;
     answer.next = answer.next.map(|cursor| cursor.of(interpret::fingerprint(request)));
-    let mut found = answer.shown(&question);
+    let mut found = answer.into_answer(&question);
     if found.total_hits == 0 {
         found.notes.push(Note::Nothing { query: question.query.text.clone() });
         if request.suggest {
@@ -62,7 +62,7 @@ pub(crate) fn search(reader: &Reader, request: &SearchRequest, context: &Context
     Ok(found)
 }
 
-/// Answers a question, and if nothing matches it as it was typed, takes its operators as text.
+/// Answers a question. If nothing matches it as typed, takes its operators as text.
 fn read_both_ways(reader: &Reader, question: &Question) -> Result<Found> {
     let plain = interpret::plain_reading(reader, question)?;
     let answer = answer(reader, question, plain.as_ref().unwrap_or(&question.query))?;
@@ -75,7 +75,7 @@ fn read_both_ways(reader: &Reader, question: &Question) -> Result<Found> {
     }
 }
 
-/// An answer before it is put into words.
+/// An answer before its notes are written.
 struct Found {
     sessions: Vec<SessionHits>,
     total_hits: usize,
@@ -92,7 +92,7 @@ struct Found {
 }
 
 impl Found {
-    fn shown(self, question: &Question) -> SearchAnswer {
+    fn into_answer(self, question: &Question) -> SearchAnswer {
         let query = &question.query;
         let mut notes: Vec<Note> = self.unknown.into_iter().map(unknown_name).collect();
         notes.extend(self.corrections.into_iter().map(|(word, meant)| Note::Corrected { word, meant }));
@@ -104,7 +104,7 @@ impl Found {
             (self.only_meta, Note::OnlyMeta),
             (self.incomplete, Note::Incomplete),
         ];
-        notes.extend(others.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note));
+        notes.extend(others.into_iter().filter(|(applies, _)| *applies).map(|(_, note)| note));
         SearchAnswer {
             sessions: self.sessions,
             total_hits: self.total_hits,
@@ -123,6 +123,7 @@ pub(crate) fn unknown_name(unknown: UnknownName) -> Note {
     Note::UnknownName { field: unknown.field.to_string(), name: unknown.wanted, nearest: unknown.nearest }
 }
 
+/// Answers a question with one reading of its query.
 fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> {
     let named_file = (query.shape != Shape::Path && reader.names_file(query)?)
         .then(|| Query { shape: Shape::Path, ..query.clone() });
@@ -136,7 +137,7 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
         strict,
         now: question.now,
     };
-    // In order of time, a hit with one word of five would come before those with all of them.
+    // Sorted by time, a hit with one word of five would come before hits with all five.
     let strict = question.sort != Sort::Relevance;
     let mut ranked = reader.find(&plan(strict))?;
     if strict && (ranked.hits().is_empty() || ranked.only_meta) {
@@ -144,12 +145,12 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
     }
     let incomplete = exact::keep_matching(reader, query, &mut ranked)?;
     let page = page::cut(&mut ranked, question);
-    // Most of the time of a search is spent decompressing the texts that are shown.
+    // In parallel, because decompressing the texts to show takes most of the time of a search.
     let marks = Marks::new(query, &corrections);
     let show = |group: &Group| View::new(reader, question, &marks).session_hits(&ranked, group);
     let sessions = page.groups.par_iter().with_max_len(1).map(show).collect::<Result<Vec<_>>>()?;
-    let shown = |term: &str| term.trim_start_matches(WHOLE_MARK).to_string();
-    let corrected = corrections.iter().filter_map(|(word, meant)| Some((shown(word), shown(&meant.first()?.term))));
+    let plain = |term: &str| term.trim_start_matches(WHOLE_MARK).to_string();
+    let corrected = corrections.iter().filter_map(|(word, meant)| Some((plain(word), plain(&meant.first()?.term))));
     Ok(Found {
         sessions,
         total_hits: ranked.hits().len(),
@@ -157,7 +158,7 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
         only_meta: ranked.only_meta,
         corrections: corrected.collect(),
         unknown: reader.unknown_names(&all_conditions(question, query))?,
-        parts_only: is_scattered(&ranked, query, &corrections),
+        parts_only: has_parts_only(&ranked, query, &corrections),
         as_plain_words: false,
         thinned: query.thinned,
         incomplete,
@@ -166,8 +167,8 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
     })
 }
 
-/// Whether the query is one identifier that nothing holds as it is, only parts of it.
-fn is_scattered(ranked: &Ranked, query: &Query, corrections: &Corrections) -> bool {
+/// Reports whether the query is one identifier and the hits contain only parts of it.
+fn has_parts_only(ranked: &Ranked, query: &Query, corrections: &Corrections) -> bool {
     let [chunk] = query.chunks.as_slice() else { return false };
     let is_whole = |hit: &RawHit| ranked.factors(hit).is_some_and(|found| found.verbatim > 1.0);
     let is_compound = query.needs.is_empty() && !chunk.quoted && !chunk.wholes.is_empty() && chunk.terms.len() > 1;
@@ -177,13 +178,13 @@ fn is_scattered(ranked: &Ranked, query: &Query, corrections: &Corrections) -> bo
         && !ranked.hits()[..ranked.in_order()].iter().any(is_whole)
 }
 
-/// The conditions of the filter and of the query.
+/// Returns the conditions of the filter and of the query.
 fn all_conditions(question: &Question, query: &Query) -> Filter {
     let conditions = question.filter.conditions.iter().chain(&query.conditions).cloned().collect();
     Filter { conditions, ..Filter::default() }
 }
 
-/// Hits that are shown together.
+/// Hits that are shown together, and the number of all hits in their session.
 #[derive(Clone, Debug)]
 struct Group {
     hits: Vec<RawHit>,

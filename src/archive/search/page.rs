@@ -1,29 +1,29 @@
-//! Cuts the ranking into pages: of sessions with their best hits, or of hits alone.
+//! Pages of a ranking: of sessions with their best hits, or of single hits.
 
 use crate::archive::search::{Group, Question};
 use crate::index::{HashMap64, HashSet64, Ranked};
 
-/// Where a page ended: what its last entry was, and how many there were up to it. Pages follow one another without
-/// gaps or repeats as long as that entry is still there, even when others have come before it. A place in one ranking
-/// means nothing in another, so a cursor knows which question it belongs to.
+/// The end of a page: its last entry, and the number of entries up to it. The next page has no gaps or repeats as long
+/// as that entry still exists, even if new entries come before it. A place in one ranking means nothing in another, so
+/// a cursor contains the hash of its request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Cursor {
-    /// The last session, or the last hit.
+    /// The key of the last session or hit.
     key: u64,
-    /// How many entries came before the next page.
+    /// The number of entries before the next page.
     place: u64,
-    /// The question it belongs to.
+    /// The hash of the request.
     question: u16,
 }
 
 impl Cursor {
-    /// The same place, as one in the answer to a question, by its fingerprint.
+    /// Returns the same place with the hash of the request it belongs to.
     #[must_use]
     pub(crate) fn of(self, question: u16) -> Self {
         Self { question, ..self }
     }
 
-    /// Whether it is a place in the answer to this question.
+    /// Reports whether it is a place in the answer to a request with this hash.
     pub(crate) fn belongs_to(self, question: u16) -> bool {
         self.question == question
     }
@@ -53,7 +53,7 @@ pub(super) struct Page {
     pub(super) skipped: usize,
 }
 
-/// Takes the page that was asked for.
+/// Returns the page that was asked for.
 pub(super) fn cut(ranked: &mut Ranked, request: &Question) -> Page {
     if request.after.is_some() || request.limit > ranked.in_order() {
         ranked.order_all();
@@ -61,6 +61,7 @@ pub(super) fn cut(ranked: &mut Ranked, request: &Question) -> Page {
     if request.flat { flat(ranked, request) } else { by_session(ranked, request) }
 }
 
+/// Returns a page of single hits.
 fn flat(ranked: &Ranked, request: &Question) -> Page {
     let keys: Vec<u64> = ranked.hits().iter().map(|hit| hit.group).collect();
     let start = begin(&keys, request.after);
@@ -69,7 +70,7 @@ fn flat(ranked: &Ranked, request: &Question) -> Page {
     Page { groups, next: next(&keys, start + shown.len()), skipped: start }
 }
 
-/// Gathers hits by session; a session stands where its best hit stands.
+/// Returns a page of sessions. Each session is ranked by its best hit.
 fn by_session(ranked: &mut Ranked, request: &Question) -> Page {
     let known: HashSet64 = ranked.hits()[..ranked.in_order()].iter().map(|hit| hit.session).collect();
     if known.len() < request.limit.min(ranked.sessions) {
@@ -102,13 +103,14 @@ fn by_session(ranked: &mut Ranked, request: &Question) -> Page {
     }
 }
 
-/// Where the page begins: behind the entry the last one ended with, or at its old place if that is gone.
+/// Returns the start of a page: after the last entry of the previous page, or at the old place if that entry is gone.
 fn begin(keys: &[u64], after: Option<Cursor>) -> usize {
     let Some(cursor) = after else { return 0 };
     let found = keys.iter().position(|key| *key == cursor.key).map(|at| at + 1);
     found.unwrap_or_else(|| usize::try_from(cursor.place).unwrap_or(usize::MAX)).min(keys.len())
 }
 
+/// Returns the cursor of the next page, if there are more entries.
 fn next(keys: &[u64], end: usize) -> Option<Cursor> {
     (end < keys.len() && end > 0).then(|| Cursor { key: keys[end - 1], place: end as u64, question: 0 })
 }
@@ -118,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cursors_are_text() {
+    fn cursors_round_trip_as_text() {
         let cursor = Cursor { key: 0xdead_beef, place: 30, question: 7 };
         assert_eq!(cursor.to_string().parse(), Ok(cursor));
         for bad in ["", "x", "1-", "-1", "zz-1-1", "1-2", "1-2-3-4", "1-2-10000", "--"] {
@@ -131,9 +133,9 @@ mod tests {
         let keys = [10, 11, 12, 13];
         assert_eq!(begin(&keys, None), 0);
         assert_eq!(begin(&keys, Some(Cursor { key: 11, place: 2, question: 0 })), 2);
-        // Something new came before it.
+        // A new entry came before it.
         assert_eq!(begin(&[9, 10, 11, 12], Some(Cursor { key: 11, place: 2, question: 0 })), 3);
-        // It is gone.
+        // The entry is gone.
         assert_eq!(begin(&keys, Some(Cursor { key: 99, place: 2, question: 0 })), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! What to try when nothing was found. Every suggestion has been tried: it gives hits.
+//! Suggestions for a search that found nothing. Each one has been tried and finds something.
 
 use crate::archive::search::answer::Suggestion;
 use crate::archive::search::exact::keep_matching;
@@ -7,10 +7,10 @@ use crate::error::Result;
 use crate::index::{Corrections, Reader, Search, Sort};
 use crate::query::{Condition, Filter, Query};
 
-/// The option that finds the running session too.
+/// The option that includes the running session.
 const CURRENT: &str = "--include-current";
 
-/// Finds changes to a request that give hits.
+/// Returns the changes to a request that find something.
 pub(super) fn suggestions(reader: &Reader, request: &Question) -> Result<Vec<Suggestion>> {
     let mut found = Vec::new();
     let mut attempt = |suggestion: Suggestion, query: &Query, filter: &Filter| -> Result<()> {
@@ -44,6 +44,7 @@ pub(super) fn suggestions(reader: &Reader, request: &Question) -> Result<Vec<Sug
     Ok(found)
 }
 
+/// Returns the number of hits.
 fn count(reader: &Reader, query: &Query, filter: &Filter) -> Result<usize> {
     let corrections: Corrections = reader.corrections(query)?;
     let search = Search { query, filter, corrections: &corrections, sort: Sort::Relevance, strict: false, now: 0 };
@@ -52,14 +53,14 @@ fn count(reader: &Reader, query: &Query, filter: &Filter) -> Result<usize> {
     Ok(ranked.hits().len())
 }
 
-/// The request with each sort of condition left out in turn, and with all of them left out.
+/// Returns the request without the conditions on each field in turn, and without any conditions.
 fn with_fewer_conditions(request: &Question) -> Vec<(Vec<&'static str>, Query, Filter)> {
     let mut fields: Vec<&'static str> =
         all_conditions(request, &request.query).conditions.iter().map(Condition::field).collect();
     fields.sort_unstable();
     fields.dedup();
-    let without = |left_out: &dyn Fn(&Condition) -> bool| {
-        let keep = |conditions: &[Condition]| conditions.iter().filter(|one| !left_out(one)).cloned().collect();
+    let without = |is_dropped: &dyn Fn(&Condition) -> bool| {
+        let keep = |conditions: &[Condition]| conditions.iter().filter(|it| !is_dropped(it)).cloned().collect();
         let query = Query { conditions: keep(&request.query.conditions), ..request.query.clone() };
         (query, Filter { conditions: keep(&request.filter.conditions), ..request.filter.clone() })
     };
@@ -76,6 +77,7 @@ fn with_fewer_conditions(request: &Question) -> Vec<(Vec<&'static str>, Query, F
     fewer
 }
 
+/// Returns the words of a query without its operators.
 fn words_of(query: &Query) -> String {
     query
         .text

@@ -1,4 +1,5 @@
-//! The two passes over the rows: who said what first, then what follows from it.
+//! Counts the rows of the index in two passes. The first finds where each message was recorded first; the second counts
+//! tool calls and the lengths of turns.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -14,62 +15,64 @@ use crate::error::Result;
 use crate::index::{FileKey, FileSummary, Names, Reader, Row, RowAt};
 use crate::query::{Filter, Test};
 
-/// Where a line was said first: at the earliest time, in the file with the smallest key.
+/// The first record of a line: the earliest time, and of several files the one with the smallest key.
 type Origin = (i64, FileKey);
 
+/// Counts everything that matches a request. Names up to `files_named` files.
 pub(super) fn count(reader: &Reader, request: &Request, files_named: usize) -> Result<Stats> {
-    let (filter, stretch) = Stretch::of(&request.filter);
+    let (filter, range) = TimeRange::split_from(&request.filter);
     let mut names = Names::default();
-    let mut said = Said { without_tokens: request.asks_pieces(), ..Said::default() };
-    reader.each_row(&filter, &mut names, &mut |row| said.take(row))?;
-    said.settle(stretch);
-    let mut work = Work::new(&said, stretch);
-    reader.each_row(&filter, &mut names, &mut |row| work.take(row))?;
-    let mut tally = Counter::new(&request.zone, &request.prices, &names);
-    said.messages.values().for_each(|message| tally.message(message));
-    said.prompts.iter().for_each(|prompt| tally.prompt(prompt));
-    work.calls.iter().for_each(|call| tally.call(call));
-    let mut stats = tally.stats;
-    stats.sessions = tally.sessions.len() as u64;
+    let mut first = FirstPass { without_tokens: request.asks_pieces(), ..FirstPass::default() };
+    reader.each_row(&filter, &mut names, &mut |row| first.add_row(row))?;
+    first.finish(range);
+    let mut second = SecondPass::new(&first, range);
+    reader.each_row(&filter, &mut names, &mut |row| second.add_row(row))?;
+    let mut counter = Counter::new(&request.zone, &request.prices, &names);
+    first.messages.values().for_each(|message| counter.message(message));
+    first.prompts.iter().for_each(|prompt| counter.prompt(prompt));
+    second.calls.iter().for_each(|call| counter.call(call));
+    let mut stats = counter.stats;
+    stats.sessions = counter.sessions.len() as u64;
     stats.span = stats.days.keys().next().copied().zip(stats.days.keys().next_back().copied());
-    (stats.models, stats.model_days) = models(tally.models, &names);
-    stats.projects = dearest_first(
-        tally
+    (stats.models, stats.model_days) = models(counter.models, &names);
+    stats.projects = costliest_first(
+        counter
             .projects
             .into_iter()
             .map(|(name, figures)| Group::new(name.map(|name| names.get(name)).unwrap_or_default(), figures)),
     );
-    stats.by_session = sessions(reader, tally.sessions)?;
-    stats.tools = tools(&work.calls, &names);
-    stats.files = files(reader, work.edited, files_named)?;
-    stats.turns = turns(work.turns);
+    stats.by_session = sessions(reader, counter.sessions)?;
+    stats.tools = tools(&second.calls, &names);
+    stats.files = files(reader, second.edited, files_named)?;
+    stats.turns = turns(second.turns);
     Ok(stats)
 }
 
-/// The stretch of time that counts, told by when a thing was said first, so that a later copy never counts again.
+/// The time range to count. It applies to the first record of each message, so that a later copy never counts.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
+struct TimeRange {
     since: i64,
     until: i64,
 }
 
-impl Stretch {
-    /// Takes the bounds of time out of a filter.
-    fn of(filter: &Filter) -> (Filter, Self) {
-        let mut stretch = Self { since: i64::MIN, until: i64::MAX };
+impl TimeRange {
+    /// Splits a filter into the other conditions and its time range.
+    fn split_from(filter: &Filter) -> (Filter, Self) {
+        let mut range = Self { since: i64::MIN, until: i64::MAX };
         let mut rest = filter.clone();
         rest.conditions.retain(|condition| {
             match condition.test {
-                Test::Since(at) if !condition.negated => stretch.since = stretch.since.max(at),
-                Test::Until(at) if !condition.negated => stretch.until = stretch.until.min(at),
+                Test::Since(at) if !condition.negated => range.since = range.since.max(at),
+                Test::Until(at) if !condition.negated => range.until = range.until.min(at),
                 _ => return true,
             }
             false
         });
-        (rest, stretch)
+        (rest, range)
     }
 
-    fn holds(self, time: Option<i64>) -> bool {
+    /// Reports whether a time is in the range. An unknown time is in the range only if the range has no bounds.
+    fn contains(self, time: Option<i64>) -> bool {
         match time {
             Some(time) => self.since <= time && time <= self.until,
             None => self.since == i64::MIN && self.until == i64::MAX,
@@ -77,15 +80,18 @@ impl Stretch {
     }
 }
 
-/// What was said, each thing once.
+/// API messages and prompts, each once.
 #[derive(Debug, Default)]
-struct Said {
+struct FirstPass {
     without_tokens: bool,
+    /// API messages by key.
     messages: HashMap<u64, Message>,
     prompts: Vec<Prompt>,
-    /// Prompts that waited in the queue; most of them stand elsewhere too.
+    /// Prompts from the queue. Most of them are also recorded as plain prompts.
     queued: Vec<Prompt>,
-    spoken: HashSet<u64>,
+    /// Hashes of the texts of plain prompts.
+    texts: HashSet<u64>,
+    /// The first record of each line, by group.
     origins: HashMap<u64, Origin>,
 }
 
@@ -109,12 +115,12 @@ struct Prompt {
     time: Option<i64>,
     session: u64,
     project: Option<u32>,
-    /// A slash command opens a turn, yet is no prompt.
+    /// True for a slash command. It starts a turn but does not count as a prompt.
     is_command: bool,
 }
 
-impl Said {
-    fn take(&mut self, row: &Row) {
+impl FirstPass {
+    fn add_row(&mut self, row: &Row) {
         let origin = (row.time.unwrap_or(i64::MAX), row.file);
         self.message(row, origin);
         if is_counted(row) {
@@ -133,7 +139,7 @@ impl Said {
             };
             match row.kind {
                 Kind::Prompt | Kind::Command if !row.is_duplicate => {
-                    self.spoken.insert(row.text_hash);
+                    self.texts.insert(row.text_hash);
                     self.prompts.push(prompt);
                 }
                 Kind::Queued => self.queued.push(prompt),
@@ -142,38 +148,40 @@ impl Said {
         }
     }
 
+    /// Adds the API message that a row is part of.
     fn message(&mut self, row: &Row, origin: Origin) {
         let Some(spent) = row.spent.filter(|_| !self.without_tokens) else { return };
         let [input, cache_write, cache_read, output, cache_hour] = spent.tokens;
         let tokens = Tokens { input, cache_write, cache_hour, cache_read, output };
         let (session, project, model) = (row.session, row.project, row.model);
-        let told = Message { origin, time: row.time, session, project, model, tokens };
-        self.messages.entry(spent.message).and_modify(|known| known.merge(&told)).or_insert(told);
+        let message = Message { origin, time: row.time, session, project, model, tokens };
+        self.messages.entry(spent.message).and_modify(|known| known.merge(&message)).or_insert(message);
     }
 
-    /// Drops copies and what was said at other times, and takes in what was said in the queue only.
-    fn settle(&mut self, stretch: Stretch) {
+    /// Removes copies, adds prompts that were only in the queue, and removes everything outside the time range.
+    fn finish(&mut self, range: TimeRange) {
         let origins = &self.origins;
         self.prompts.retain(|prompt| origins.get(&prompt.group) == Some(&prompt.origin));
-        let mut once = HashSet::new();
-        self.prompts.retain(|prompt| once.insert(prompt.group));
+        let mut seen = HashSet::new();
+        self.prompts.retain(|prompt| seen.insert(prompt.group));
         self.queued.sort_unstable_by_key(|prompt| (prompt.origin, prompt.group));
-        let waited: Vec<Prompt> = self.queued.drain(..).filter(|prompt| self.spoken.insert(prompt.text_hash)).collect();
-        self.prompts.extend(waited);
-        self.prompts.retain(|prompt| stretch.holds(prompt.time));
-        self.messages.retain(|_, message| stretch.holds(message.time));
+        let only_queued: Vec<Prompt> =
+            self.queued.drain(..).filter(|prompt| self.texts.insert(prompt.text_hash)).collect();
+        self.prompts.extend(only_queued);
+        self.prompts.retain(|prompt| range.contains(prompt.time));
+        self.messages.retain(|_, message| range.contains(message.time));
     }
 }
 
 impl Message {
-    /// Joins what two lines tell of one message: while it is streamed its counts only grow.
+    /// Merges two records of one message. Its counts only grow while it is streamed, so the largest are right.
     fn merge(&mut self, other: &Self) {
-        let (mine, more) = (&mut self.tokens, &other.tokens);
-        mine.input = mine.input.max(more.input);
-        mine.cache_write = mine.cache_write.max(more.cache_write);
-        mine.cache_hour = mine.cache_hour.max(more.cache_hour);
-        mine.cache_read = mine.cache_read.max(more.cache_read);
-        mine.output = mine.output.max(more.output);
+        let (tokens, others) = (&mut self.tokens, &other.tokens);
+        tokens.input = tokens.input.max(others.input);
+        tokens.cache_write = tokens.cache_write.max(others.cache_write);
+        tokens.cache_hour = tokens.cache_hour.max(others.cache_hour);
+        tokens.cache_read = tokens.cache_read.max(others.cache_read);
+        tokens.output = tokens.output.max(others.output);
         let model = self.model.or(other.model);
         if other.origin < self.origin {
             let tokens = self.tokens;
@@ -183,23 +191,24 @@ impl Message {
     }
 }
 
-/// Whether a row is one of those that may stand in several files and count once.
+/// Reports whether a row is of a kind that counts once, in however many files it is recorded.
 fn is_counted(row: &Row) -> bool {
     matches!(row.kind, Kind::Prompt | Kind::Command | Kind::ToolUse | Kind::ToolResult)
 }
 
-/// What tools did, and how long it took.
+/// Tool calls, edited files and turns.
 #[derive(Debug)]
-struct Work<'s> {
-    said: &'s Said,
-    stretch: Stretch,
+struct SecondPass<'s> {
+    first: &'s FirstPass,
+    range: TimeRange,
     calls: Vec<Call>,
+    /// By edited file: the number of edits, and the row of the first one.
     edited: HashMap<u64, (u64, Option<RowAt>)>,
-    /// By file: when a turn began, and when it was last worked on.
+    /// By transcript: the start and the last activity of each turn.
     turns: HashMap<FileKey, Vec<(i64, i64)>>,
 }
 
-/// A call of a tool, or its result.
+/// A tool call or its result.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     tool: Option<u32>,
@@ -210,26 +219,26 @@ struct Call {
     project: Option<u32>,
 }
 
-impl<'s> Work<'s> {
-    fn new(said: &'s Said, stretch: Stretch) -> Self {
+impl<'s> SecondPass<'s> {
+    fn new(first: &'s FirstPass, range: TimeRange) -> Self {
         let mut turns: HashMap<FileKey, Vec<(i64, i64)>> = HashMap::new();
-        for prompt in &said.prompts {
+        for prompt in &first.prompts {
             if let Some(time) = prompt.time {
                 turns.entry(prompt.origin.1).or_default().push((time, time));
             }
         }
         turns.values_mut().for_each(|turns| turns.sort_unstable());
-        Self { said, stretch, calls: Vec::new(), edited: HashMap::new(), turns }
+        Self { first, range, calls: Vec::new(), edited: HashMap::new(), turns }
     }
 
-    fn take(&mut self, row: &Row) {
-        self.turn(row);
+    fn add_row(&mut self, row: &Row) {
+        self.extend_turn(row);
         let is_call = matches!(row.kind, Kind::ToolUse | Kind::ToolResult);
-        if row.continued || !is_call || !self.stretch.holds(row.time) {
+        if row.continued || !is_call || !self.range.contains(row.time) {
             return;
         }
         let origin = (row.time.unwrap_or(i64::MAX), row.file);
-        if self.said.origins.get(&row.group) != Some(&origin) {
+        if self.first.origins.get(&row.group) != Some(&origin) {
             return;
         }
         let is_result = row.kind == Kind::ToolResult;
@@ -241,8 +250,8 @@ impl<'s> Work<'s> {
         }
     }
 
-    /// Notes that a turn went on.
-    fn turn(&mut self, row: &Row) {
+    /// Extends the turn that a row belongs to.
+    fn extend_turn(&mut self, row: &Row) {
         let is_work = matches!(row.kind, Kind::Text | Kind::Thinking | Kind::ToolUse | Kind::ToolResult);
         let Some(time) = row.time.filter(|_| is_work) else { return };
         let Some(turns) = self.turns.get_mut(&row.file) else { return };
@@ -253,9 +262,10 @@ impl<'s> Work<'s> {
     }
 }
 
-/// Adds everything up, by everything.
+/// Adds up the totals, and the figures by day, hour, model, project and session.
 struct Counter<'t> {
     clock: Clock<'t>,
+    /// Prices already looked up, by model.
     prices: HashMap<Option<u32>, Option<Price>>,
     known_prices: &'t Prices,
     names: &'t Names,
@@ -319,6 +329,7 @@ impl<'t> Counter<'t> {
         }
     }
 
+    /// Adds figures to the total and to their project and time. Returns their date.
     fn add(&mut self, figures: &Figures, time: Option<i64>, project: Option<u32>) -> Option<Date> {
         self.stats.total.add(figures);
         self.projects.entry(project).or_default().add(figures);
@@ -343,7 +354,8 @@ impl<'t> Counter<'t> {
     }
 }
 
-/// Tells the day and the hour; asks the zone once for each quarter of an hour, which is as fine as zones are.
+/// Converts times to local days and hours. Asks the time zone only once for each quarter of an hour, since all zone
+/// offsets are multiples of that.
 struct Clock<'z> {
     zone: &'z TimeZone,
     known: HashMap<i64, Option<(Date, usize)>>,
@@ -359,16 +371,16 @@ impl Clock<'_> {
     }
 }
 
-/// The dearest first; where nothing has a price, the one with the most tokens.
-fn dearest_first(groups: impl Iterator<Item = Group>) -> Vec<Group> {
+/// Sorts groups by cost, highest first. Groups with equal cost are sorted by tokens.
+fn costliest_first(groups: impl Iterator<Item = Group>) -> Vec<Group> {
     let mut groups: Vec<Group> = groups.collect();
     groups.sort_by(|a, b| by_cost(&a.figures, &b.figures).then_with(|| a.key.cmp(&b.key)));
     groups
 }
 
 fn by_cost(a: &Figures, b: &Figures) -> std::cmp::Ordering {
-    let rest = |figures: &Figures| (figures.tokens.total(), figures.prompts);
-    b.cost.cmp(&a.cost).then_with(|| rest(b).cmp(&rest(a)))
+    let volume = |figures: &Figures| (figures.tokens.total(), figures.prompts);
+    b.cost.cmp(&a.cost).then_with(|| volume(b).cmp(&volume(a)))
 }
 
 type ModelFigures = HashMap<Option<u32>, (Figures, BTreeMap<Date, u64>)>;
@@ -382,6 +394,7 @@ fn models(models: ModelFigures, names: &Names) -> (Vec<Group>, Vec<BTreeMap<Date
     sorted.into_iter().unzip()
 }
 
+/// Returns the figures of sessions, with their titles and projects.
 fn sessions(reader: &Reader, sessions: HashMap<u64, (Figures, FileKey)>) -> Result<Vec<Group>> {
     let files = reader.checkpoints()?;
     let ids: HashMap<FileKey, &str> = files.iter().map(|file| (file.key(), file.session_id())).collect();
@@ -408,7 +421,7 @@ fn sessions(reader: &Reader, sessions: HashMap<u64, (Figures, FileKey)>) -> Resu
         }
         groups.push(group);
     }
-    Ok(dearest_first(groups.into_iter()))
+    Ok(costliest_first(groups.into_iter()))
 }
 
 fn tools(calls: &[Call], names: &Names) -> Vec<ToolFigures> {
@@ -425,6 +438,7 @@ fn tools(calls: &[Call], names: &Names) -> Vec<ToolFigures> {
     tools
 }
 
+/// Returns the `named` files that were edited most.
 fn files(reader: &Reader, edited: HashMap<u64, (u64, Option<RowAt>)>, named: usize) -> Result<Vec<FileFigures>> {
     let mut most: Vec<(u64, u64, Option<RowAt>)> =
         edited.into_iter().map(|(file, (edits, at))| (edits, file, at)).collect();
@@ -441,13 +455,14 @@ fn files(reader: &Reader, edited: HashMap<u64, (u64, Option<RowAt>)>, named: usi
     Ok(files)
 }
 
+/// Returns the distribution of the lengths of turns. Turns without an answer do not count.
 fn turns(turns: HashMap<FileKey, Vec<(i64, i64)>>) -> Turns {
     let mut lengths: Vec<i64> =
         turns.into_values().flatten().map(|(begin, end)| end - begin).filter(|length| *length > 0).collect();
     lengths.sort_unstable();
-    let at = |share: f64| {
-        let place = (lengths.len() as f64 * share).ceil() as usize;
-        lengths.get(place.saturating_sub(1)).copied().unwrap_or_default()
+    let quantile = |share: f64| {
+        let rank = (lengths.len() as f64 * share).ceil() as usize;
+        lengths.get(rank.saturating_sub(1)).copied().unwrap_or_default()
     };
-    Turns { count: lengths.len() as u64, median: at(0.5), p90: at(0.9), longest: at(1.0) }
+    Turns { count: lengths.len() as u64, median: quantile(0.5), p90: quantile(0.9), longest: quantile(1.0) }
 }

@@ -1,8 +1,8 @@
-//! Where time and tokens went: figures over everything the index holds, from its columns alone.
+//! Statistics: time, tokens and cost of everything in the index. Reads only its columns.
 //!
-//! An API message counts once, however many lines and files tell of it, at the most that any of them says; a prompt,
-//! a tool call and its result count once, where they were first said. What Claude Code copies when a session is
-//! resumed, forked or compacted therefore never counts twice.
+//! An API message counts once, in however many lines and files it is recorded, with the largest numbers of any of them.
+//! A prompt, a tool call and its result count once, where they were recorded first. What Claude Code copies when a
+//! session is resumed, forked or compacted therefore never counts twice.
 
 mod count;
 
@@ -20,21 +20,20 @@ use crate::index::Reader;
 use crate::query::{Filter, Test};
 use crate::untrusted::Untrusted;
 
-/// What to count, interpreted.
+/// An interpreted request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
-    /// What counts. Bounds of time are those of when a thing was said first; where pieces of messages are asked for,
-    /// see [`Request::asks_pieces`], tokens are left out.
+    /// The messages to count. Its time range applies to the first record of each message.
     pub filter: Filter,
-    /// The zone by whose clock days and hours are told.
+    /// The time zone of days and hours.
     pub zone: jiff::tz::TimeZone,
-    /// What tokens cost.
+    /// The prices of tokens.
     pub prices: Prices,
 }
 
 impl Request {
-    /// Whether it asks for some pieces of messages only: those of a tool, a role, about a file. Tokens are told of
-    /// whole messages, so they cannot be split that way.
+    /// Reports whether the filter selects parts of messages: by tool, by role, by file. Tokens are then not counted,
+    /// because they are only recorded for whole messages.
     pub(crate) fn asks_pieces(&self) -> bool {
         let is_piece =
             |test: &Test| matches!(test, Test::Role(_) | Test::Kind(_) | Test::Tool(_) | Test::File(_) | Test::Error);
@@ -45,37 +44,37 @@ impl Request {
 /// The figures of a group: a day, a project, a model, everything.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Figures {
-    /// Prompts by a person or a program.
+    /// The number of prompts by a person or a program.
     pub prompts: u64,
-    /// API messages of the model.
+    /// The number of API messages of the model.
     pub responses: u64,
-    /// Calls of tools.
+    /// The number of tool calls.
     pub tool_calls: u64,
-    /// Calls that failed.
+    /// The number of tool calls that failed.
     pub tool_errors: u64,
     /// Tokens.
     pub tokens: Tokens,
-    /// What the tokens cost by the price list, in billionths of a US dollar, as far as it has prices for them.
-    /// (Whole numbers, as their sum does not depend on the order.)
+    /// The cost of the tokens by the price list, in billionths of a US dollar. Tokens without a price are left out. An
+    /// integer, because its sum does not depend on the order.
     pub cost: u64,
-    /// Tokens of models without a price.
+    /// The number of tokens of models without a price.
     pub unpriced: u64,
 }
 
 /// One group and its figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// What it is: `2026-11-16`, `2026-W47`, `2026-11`, a path, a session's id, a model, an hour, a day of the week.
+    /// Its name: `2026-11-16`, `2026-W47`, `2026-11`, a path, a session's id, a model, an hour, a day of the week.
     pub key: Untrusted,
-    /// Of a session: what it is called.
+    /// For a session: its title.
     pub title: Option<Untrusted>,
-    /// Of a session: the folder it was started in.
+    /// For a session: the folder it was started in.
     pub project: Option<Untrusted>,
     /// The figures.
     pub figures: Figures,
 }
 
-/// By what to group.
+/// The ways to group figures.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum By {
     /// The day.
@@ -94,12 +93,12 @@ pub enum By {
     Hour,
     /// The day of the week.
     Weekday,
-    /// The tool; only its calls count.
+    /// The tool. Only its calls count.
     Tool,
 }
 
 impl By {
-    /// All ways to group, with the words users know them by.
+    /// All ways to group, with the names that users type and see.
     pub const ALL: [(Self, &'static str); 9] = [
         (Self::Model, "model"),
         (Self::Day, "day"),
@@ -112,51 +111,51 @@ impl By {
         (Self::Tool, "tool"),
     ];
 
-    /// The word users know it by.
+    /// Returns the name that users type and see.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(by, _)| *by == self).map_or("", |(_, name)| name)
     }
 }
 
-/// A tool and how often it was called.
+/// A tool and its number of calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolFigures {
     /// The tool.
     pub name: Untrusted,
-    /// How often it was called.
+    /// The number of calls.
     pub calls: u64,
-    /// How often it answered with a failure.
+    /// The number of calls that failed.
     pub errors: u64,
 }
 
-/// A file and how often it was changed.
+/// A file and its number of changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileFigures {
     /// The file.
     pub path: Untrusted,
-    /// Calls that changed it.
+    /// The number of calls that changed it.
     pub edits: u64,
 }
 
-/// How long it took from a prompt to the last answer to it.
+/// The times from a prompt to the last answer to it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Turns {
-    /// Prompts that were answered.
+    /// The number of prompts that were answered.
     pub count: u64,
-    /// Half of them took no longer, in milliseconds.
+    /// The median, in milliseconds.
     pub median: i64,
-    /// Nine of ten took no longer.
+    /// The 90th percentile, in milliseconds.
     pub p90: i64,
-    /// The longest.
+    /// The longest, in milliseconds.
     pub longest: i64,
 }
 
 /// The figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
-    /// Everything together.
+    /// The total.
     pub total: Figures,
-    /// Sessions in which anything was said.
+    /// The number of sessions with any message.
     pub sessions: u64,
     /// The first and the last day.
     pub span: Option<(Date, Date)>,
@@ -168,38 +167,38 @@ pub struct Stats {
     pub weekdays: [Figures; 7],
     /// Prompts by day of the week, from Monday, and hour.
     pub week: [[u64; 24]; 7],
-    /// By model, the dearest first.
+    /// By model, most expensive first.
     pub models: Vec<Group>,
-    /// All tokens of each model by day, in the order of `models`.
+    /// The number of all tokens of each model by day, in the order of `models`.
     pub model_days: Vec<BTreeMap<Date, u64>>,
-    /// By project, the dearest first.
+    /// By project, most expensive first.
     pub projects: Vec<Group>,
-    /// By session, the dearest first.
+    /// By session, most expensive first.
     pub by_session: Vec<Group>,
-    /// By tool, the most called first.
+    /// By tool, most calls first.
     pub tools: Vec<ToolFigures>,
-    /// The files that were changed most.
+    /// The files with the most changes.
     pub files: Vec<FileFigures>,
-    /// How long answers took.
+    /// The times that answers took.
     pub turns: Turns,
 }
 
-/// How many files are named.
+/// Maximum number of files in [`Stats::files`].
 const FILES_NAMED: usize = 50;
 
-/// Figures, and what has to be said about them.
+/// The answer to a request for statistics.
 #[derive(Clone, Debug)]
 pub struct StatsAnswer {
     /// The figures.
     pub stats: Stats,
-    /// What has to be said about them.
+    /// Remarks about the figures.
     pub notes: Vec<Note>,
 }
 
-/// Counts everything.
+/// Counts the messages that match a request.
 pub(crate) fn answer(reader: &Reader, request: &StatsRequest, context: &Context) -> Result<StatsAnswer> {
     let mut filter = scope::filter(&request.filters, context)?;
-    // The running session counts too.
+    // Other requests leave out the running session; its cost counts too.
     filter.without_session = None;
     let mut notes: Vec<Note> = reader.unknown_names(&filter)?.into_iter().map(unknown_name).collect();
     let request = Request { filter, zone: context.now.time_zone().clone(), prices: request.prices.clone() };
@@ -214,15 +213,15 @@ pub(crate) fn answer(reader: &Reader, request: &StatsRequest, context: &Context)
 }
 
 impl Stats {
-    /// The groups, in the order in which people want to see them: times as they passed, all else the dearest first.
-    /// Tools have figures of their own.
+    /// Returns the groups: times in chronological order, others by cost, highest first. Empty for tools, which have
+    /// figures of their own.
     pub fn groups(&self, by: By) -> Vec<Group> {
         match by {
             By::Day => self.by_date(|date| date.to_string()),
             By::Week => self.by_date(week_of),
             By::Month => self.by_date(|date| date.strftime("%Y-%m").to_string()),
-            By::Hour => fixed(self.hours.iter().enumerate().map(|(hour, figures)| (format!("{hour:02}"), figures))),
-            By::Weekday => fixed(WEEKDAYS.iter().map(ToString::to_string).zip(&self.weekdays)),
+            By::Hour => groups_of(self.hours.iter().enumerate().map(|(hour, figures)| (format!("{hour:02}"), figures))),
+            By::Weekday => groups_of(WEEKDAYS.iter().map(ToString::to_string).zip(&self.weekdays)),
             By::Project => self.projects.clone(),
             By::Session => self.by_session.clone(),
             By::Model => self.models.clone(),
@@ -230,6 +229,7 @@ impl Stats {
         }
     }
 
+    /// Groups consecutive days with the same key.
     fn by_date(&self, key: impl Fn(Date) -> String) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         for (date, figures) in &self.days {
@@ -242,7 +242,8 @@ impl Stats {
         groups
     }
 
-    /// How many days in a row something was said: the longest time, and up to `today`.
+    /// Returns the lengths of the longest and the current streak of days with messages. The current streak ends today
+    /// or yesterday.
     pub fn streaks(&self, today: Date) -> (usize, usize) {
         let (mut longest, mut run) = (0, 0);
         let mut before: Option<Date> = None;
@@ -260,13 +261,13 @@ impl Stats {
 /// The days of the week, from Monday.
 pub const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/// The week of a day, as ISO 8601 writes it.
+/// Returns the ISO 8601 week of a day.
 fn week_of(date: Date) -> String {
     let week = date.iso_week_date();
     format!("{:04}-W{:02}", week.year(), week.week())
 }
 
-fn fixed<'f>(groups: impl Iterator<Item = (String, &'f Figures)>) -> Vec<Group> {
+fn groups_of<'f>(groups: impl Iterator<Item = (String, &'f Figures)>) -> Vec<Group> {
     groups.map(|(key, figures)| Group::new(key, *figures)).collect()
 }
 
@@ -277,7 +278,7 @@ impl Group {
 }
 
 impl Figures {
-    /// Adds another group.
+    /// Adds the figures of another group.
     pub fn add(&mut self, more: &Self) {
         self.prompts += more.prompts;
         self.responses += more.responses;
@@ -288,18 +289,18 @@ impl Figures {
         self.unpriced += more.unpriced;
     }
 
-    /// What the tokens cost, in US dollars.
+    /// Returns the cost in US dollars.
     pub fn dollars(&self) -> f64 {
         self.cost as f64 / 1e9
     }
 
-    /// Whether there is nothing to tell.
+    /// Reports whether all figures are zero.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// The place of a day in the week, from Monday.
+/// Returns the index of a day in the week; Monday is 0.
 fn weekday_place(day: Weekday) -> usize {
     usize::try_from(day.to_monday_zero_offset()).unwrap_or(0)
 }
@@ -308,9 +309,10 @@ fn weekday_place(day: Weekday) -> usize {
 mod tests {
     use super::*;
 
-    fn on(days: &[(i16, i8, i8)]) -> Stats {
-        let one = Figures { prompts: 1, ..Figures::default() };
-        Stats { days: days.iter().map(|(y, m, d)| (jiff::civil::date(*y, *m, *d), one)).collect(), ..Stats::default() }
+    fn with_days(days: &[(i16, i8, i8)]) -> Stats {
+        let figures = Figures { prompts: 1, ..Figures::default() };
+        let days = days.iter().map(|(y, m, d)| (jiff::civil::date(*y, *m, *d), figures)).collect();
+        Stats { days, ..Stats::default() }
     }
 
     #[test]
@@ -319,7 +321,7 @@ mod tests {
             let groups = stats.groups(by);
             groups.iter().map(|group| (group.key.raw().to_string(), group.figures.prompts)).collect::<Vec<_>>()
         };
-        let stats = on(&[(2026, 11, 15), (2026, 11, 16), (2026, 12, 31), (2027, 1, 1)]);
+        let stats = with_days(&[(2026, 11, 15), (2026, 11, 16), (2026, 12, 31), (2027, 1, 1)]);
         let owned = |keys: &[(&str, u64)]| keys.iter().map(|(key, n)| (key.to_string(), *n)).collect::<Vec<_>>();
         assert_eq!(keys(&stats, By::Week), owned(&[("2026-W46", 1), ("2026-W47", 1), ("2026-W53", 2)]));
         assert_eq!(keys(&stats, By::Month), owned(&[("2026-11", 2), ("2026-12", 1), ("2027-01", 1)]));
@@ -327,7 +329,7 @@ mod tests {
 
     #[test]
     fn streaks_end_yesterday_at_the_latest() {
-        let stats = on(&[(2026, 11, 1), (2026, 11, 2), (2026, 11, 3), (2026, 11, 9), (2026, 11, 10)]);
+        let stats = with_days(&[(2026, 11, 1), (2026, 11, 2), (2026, 11, 3), (2026, 11, 9), (2026, 11, 10)]);
         assert_eq!(stats.streaks(jiff::civil::date(2026, 11, 10)), (3, 2));
         assert_eq!(stats.streaks(jiff::civil::date(2026, 11, 11)), (3, 2));
         assert_eq!(stats.streaks(jiff::civil::date(2026, 11, 12)), (3, 0));

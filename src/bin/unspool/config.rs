@@ -1,4 +1,6 @@
-//! Flags, environment and defaults as plain values. The only reader of the environment, the home and the clock.
+//! Resolves options, environment variables, the configuration file and defaults into one [`Config`].
+//!
+//! This is the only place that reads the environment, the home folder and the clock.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -15,40 +17,40 @@ use unspool::transcript::discover::Root;
 use crate::config_file::Settings;
 use crate::out::{self, Color};
 
-/// Options of every command.
+/// Options of all commands.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Global {
-    /// Look for sessions in this folder instead of ~/.claude; may be given several times
+    /// Search for sessions in this folder instead of ~/.claude; can be repeated
     #[arg(long, global = true, value_name = "DIR", help_heading = "Where")]
     pub(crate) root: Vec<PathBuf>,
 
-    /// Keep the index below this folder [env: UNSPOOL_INDEX_DIR]
+    /// Keep the index in this folder [env: UNSPOOL_INDEX_DIR]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Where")]
     pub(crate) index_dir: Option<PathBuf>,
 
     /// When to use colours: auto, always, never
     ///
-    /// With always, a pipe gets what a terminal would: for `less -R` and fzf. CLICOLOR_FORCE=1 does the same.
+    /// With always, a pipe gets the same output as a terminal, for `less -R` and fzf. CLICOLOR_FORCE=1 does the same.
     #[arg(long, global = true, value_enum, value_name = "WHEN", hide_possible_values = true, help_heading = "Output")]
     pub(crate) color: Option<Color>,
 }
 
-/// All that a command needs to know of its surroundings.
+/// The settings and surroundings of a command.
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) roots: Vec<Root>,
     /// The index.
     pub(crate) local: Arc<Local>,
     pub(crate) color: Color,
-    /// What shows long answers on a terminal.
+    /// The pager for long output on a terminal.
     pub(crate) pager: String,
-    /// How many sessions a search shows, unless it is told.
+    /// The default number of sessions a search shows.
     pub(crate) limit: usize,
-    /// The configuration file, whether it is there or not.
+    /// The path of the configuration file, which may not exist.
     pub(crate) file: PathBuf,
-    /// What that says.
+    /// The contents of the configuration file.
     pub(crate) settings: Settings,
-    /// Where roots, index folder, colour, pager and limit come from.
+    /// The origins of roots, index folder, colour, pager and limit.
     origins: [&'static str; 5],
     data_dir: PathBuf,
 }
@@ -56,7 +58,7 @@ pub(crate) struct Config {
 const FLAG: &str = "option";
 const FILE: &str = "file";
 const BUILT_IN: &str = "built in";
-/// How many sessions a search shows.
+/// The number of sessions a search shows.
 const LIMIT: usize = 10;
 
 impl Config {
@@ -75,7 +77,7 @@ impl Config {
         Ok(Self { roots, local, color, pager, limit, file, settings, origins, data_dir })
     }
 
-    /// The value of a setting, and where it comes from.
+    /// Returns the value of a setting, and where it comes from.
     pub(crate) fn setting(&self, key: &str) -> (String, String) {
         let [roots, dir, color, pager, limit] = self.origins;
         let paths = |roots: &[Root]| {
@@ -91,12 +93,12 @@ impl Config {
         (value, from.to_string())
     }
 
-    /// Whether there is a configuration file.
+    /// Reports whether the configuration file exists.
     pub(crate) fn file_is_there(&self) -> bool {
         self.file.try_exists().unwrap_or(false)
     }
 
-    /// Returns everything about the caller that requests depend on.
+    /// Returns the facts about the caller that requests depend on.
     pub(crate) fn context(&self) -> Context {
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let claude_dir = var("CLAUDE_CONFIG_DIR").map(PathBuf::from).or_else(|| Some(home()?.join(".claude")));
@@ -109,36 +111,36 @@ impl Config {
         }
     }
 
-    /// The folder that holds the index.
+    /// Returns the folder that contains the index.
     pub(crate) fn data_dir(&self) -> PathBuf {
         self.data_dir.clone()
     }
 
-    /// The options that lead another process to the same roots and the same index, wherever it is started. The usual
-    /// places go without saying, as either of them may be missing.
+    /// Returns the options that make another process use the same roots and index, wherever it is started. The default
+    /// roots are left out: either of them may be missing, and `--root` requires a folder that exists.
     pub(crate) fn carried(&self) -> Vec<OsString> {
         let named = self.roots.iter().filter(|root| root.required);
         let roots = named.flat_map(|root| ["--root".into(), root.path.clone().into_os_string()]);
         roots.chain(["--index-dir".into(), self.data_dir().into_os_string()]).collect()
     }
 
-    /// The same, without what goes without saying: the usual index.
+    /// Returns the same options, without the index folder if it is the default one.
     pub(crate) fn carried_if_named(&self) -> Vec<OsString> {
-        let mut words = self.carried();
+        let mut args = self.carried();
         if !["option", "UNSPOOL_INDEX_DIR"].contains(&self.origins[1]) {
-            words.truncate(words.len() - 2);
+            args.truncate(args.len() - 2);
         }
-        words
+        args
     }
 
-    /// Claude Code's settings files: one in each root that is there.
+    /// Returns the path of Claude Code's settings file in each root that exists.
     pub(crate) fn settings_files(&self) -> Vec<PathBuf> {
         let folder = |root: &Root| match root.path.file_name() {
             Some(name) if name == "projects" => root.path.parent().map(Path::to_path_buf),
             _ => Some(root.path.clone()),
         };
-        let there = self.roots.iter().filter_map(folder).filter(|folder| folder.is_dir());
-        there.map(|folder| folder.join("settings.json")).collect()
+        let existing = self.roots.iter().filter_map(folder).filter(|folder| folder.is_dir());
+        existing.map(|folder| folder.join("settings.json")).collect()
     }
 
     pub(crate) fn screen(&self) -> Screen {
@@ -152,7 +154,8 @@ impl Config {
     }
 }
 
-/// The configuration file: `UNSPOOL_CONFIG`, else `unspool/config.toml` in the system's folder for such files.
+/// Returns the path of the configuration file: `UNSPOOL_CONFIG`, else `unspool/config.toml` in the system's folder for
+/// configuration files.
 pub(crate) fn file() -> anyhow::Result<PathBuf> {
     if let Some(file) = var("UNSPOOL_CONFIG") {
         return Ok(std::path::absolute(file)?);
@@ -161,11 +164,11 @@ pub(crate) fn file() -> anyhow::Result<PathBuf> {
         return Ok(dir.join("unspool/config.toml"));
     }
     let dirs = directories::ProjectDirs::from("dev", "unspool", "unspool").filter(|_| home().is_some());
-    // Without a home there is no file; whatever needs one will say so.
+    // Without a home folder there is no file. Whoever needs the home folder reports the error.
     Ok(dirs.map_or_else(PathBuf::new, |dirs| dirs.config_dir().join("config.toml")))
 }
 
-/// Colours by `--color`, else by what the environment says about them, else by the file.
+/// Returns the colour setting: from `--color`, else the environment, else the file.
 fn color(given: Option<Color>, settings: &Settings) -> (Color, &'static str) {
     let variable = ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR"].into_iter().find(|name| var(name).is_some());
     match (given, variable, settings.color) {
@@ -176,10 +179,10 @@ fn color(given: Option<Color>, settings: &Settings) -> (Color, &'static str) {
     }
 }
 
-/// What shows long answers unless the user says otherwise: stops only if the answer does not fit the screen.
+/// The default pager. It stops only if the output does not fit on the screen.
 const PAGER: &str = "less -FRX";
 
-/// The pager by `UNSPOOL_PAGER`, else the file, else `PAGER`.
+/// Returns the pager: from `UNSPOOL_PAGER`, else the file, else `PAGER`.
 fn pager(settings: &Settings) -> (String, &'static str) {
     let variable = |name| var(name).map(|pager| (pager.to_string_lossy().into_owned(), name));
     variable("UNSPOOL_PAGER")
@@ -188,7 +191,7 @@ fn pager(settings: &Settings) -> (String, &'static str) {
         .unwrap_or_else(|| (PAGER.to_string(), BUILT_IN))
 }
 
-/// The roots by `--root`, else `UNSPOOL_ROOTS`, else the file, else `CLAUDE_CONFIG_DIR`, else the usual places.
+/// Returns the roots: from `--root`, else `UNSPOOL_ROOTS`, else the file, else `CLAUDE_CONFIG_DIR`, else the defaults.
 fn roots(given: &[PathBuf], settings: &Settings) -> anyhow::Result<(Vec<Root>, &'static str)> {
     let named = |paths: Vec<PathBuf>| paths.into_iter().map(|path| (path, true)).collect::<Vec<_>>();
     let (found, from) = if !given.is_empty() {
@@ -219,7 +222,7 @@ fn data_dir(given: Option<&Path>, settings: &Settings) -> anyhow::Result<(PathBu
     if let Some((dir, from)) = named.or_else(|| settings.index_dir.clone().map(|dir| (dir, FILE))) {
         return Ok((std::path::absolute(dir)?, from));
     }
-    // The XDG variable counts on every system; a relative one counts on none, as its standard says.
+    // XDG_DATA_HOME is used on every system. A relative path is ignored, as its specification says.
     if let Some(dir) = var("XDG_DATA_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
         return Ok((dir.join("unspool"), "XDG_DATA_HOME"));
     }
@@ -232,25 +235,25 @@ fn no_home(instead: &str) -> Error {
     Error::new(ErrorKind::Usage, "cannot find your home folder (HOME is not set)").hint(format!("set {instead}"))
 }
 
-/// The folders of `PATH`.
+/// Returns the folders in `PATH`.
 pub(crate) fn path_folders() -> Vec<PathBuf> {
     var("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
-/// The folder of the user's settings, as systemd finds it.
+/// Returns the folder of the user's settings, as systemd finds it.
 pub(crate) fn settings_dir(home: &Path) -> PathBuf {
     let named = var("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
     named.unwrap_or_else(|| home.join(".config"))
 }
 
-/// The variables a scheduled run needs, apart from those that [`Config::carried`] speaks for.
+/// Returns the variables a scheduled run needs, except those that [`Config::carried`] turns into options.
 pub(crate) fn carried_variables() -> Vec<(OsString, OsString)> {
-    let spoken_for = ["UNSPOOL_ROOTS", "UNSPOOL_INDEX_DIR", "UNSPOOL_NOW", "UNSPOOL_FAULT"];
+    let excluded = ["UNSPOOL_ROOTS", "UNSPOOL_INDEX_DIR", "UNSPOOL_NOW", "UNSPOOL_FAULT"];
     let is_ours = |name: &str| name == "CLAUDE_CONFIG_DIR" || name.starts_with("UNSPOOL_");
     let mut found: Vec<_> = std::env::vars_os()
         .filter(|(name, value)| {
             let name = name.to_string_lossy();
-            is_ours(&name) && !spoken_for.contains(&name.as_ref()) && !value.is_empty()
+            is_ours(&name) && !excluded.contains(&name.as_ref()) && !value.is_empty()
         })
         .collect();
     found.sort();
@@ -262,14 +265,14 @@ pub(crate) fn home() -> Option<PathBuf> {
     Some(PathBuf::from(home)).filter(|home| home.is_absolute())
 }
 
-/// A variable that is set to something.
-#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+/// Returns the value of an environment variable, unless it is unset or empty.
+#[expect(clippy::disallowed_methods, reason = "this is the only place that reads the environment")]
 pub(crate) fn var(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The time in milliseconds since 1970; tests set it.
-#[expect(clippy::disallowed_methods, reason = "this is the one place that asks the clock")]
+/// Returns the time in milliseconds since 1970. Tests set it with `UNSPOOL_NOW`.
+#[expect(clippy::disallowed_methods, reason = "this is the only place that reads the clock")]
 pub(crate) fn now() -> i64 {
     let fixed = var("UNSPOOL_NOW").and_then(|now| now.to_str()?.parse::<jiff::Timestamp>().ok());
     match fixed {
@@ -280,8 +283,8 @@ pub(crate) fn now() -> i64 {
     }
 }
 
-/// The local time zone. Read straight from the system's file where there is one: finding out its name would mean
-/// listing all zones there are, which takes longer than a search.
+/// Returns the local time zone. It is read from the system's file if there is one, because finding its name means
+/// listing all time zones, which takes longer than a search.
 fn zone() -> jiff::tz::TimeZone {
     let local = || fs_err::read("/etc/localtime").ok().and_then(|data| jiff::tz::TimeZone::tzif("", &data).ok());
     match var("TZ") {
@@ -290,7 +293,7 @@ fn zone() -> jiff::tz::TimeZone {
     }
 }
 
-/// Whether the locale says, in so many words, that the terminal does not show UTF-8.
+/// Reports whether a locale is set and is not a UTF-8 locale.
 fn is_ascii() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(var);
     locale.is_some_and(|locale| {
@@ -299,7 +302,7 @@ fn is_ascii() -> bool {
     })
 }
 
-/// Columns of the terminal; `COLUMNS` wins, as it does for others.
+/// Returns the width of the terminal. `COLUMNS` overrides it, as in other programs.
 fn width() -> usize {
     let named = var("COLUMNS").and_then(|columns| columns.to_str()?.parse::<usize>().ok());
     let width = named.or_else(terminal_width).unwrap_or(100);
@@ -317,20 +320,20 @@ fn terminal_width() -> Option<usize> {
     None
 }
 
-/// Makes every file we create readable by its owner only.
+/// Makes every file that this process creates readable by its owner only.
 pub(crate) fn be_private() {
     #[cfg(unix)]
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
 }
 
-/// A panic while reading a damaged index is caught and told in our own words; the usual report would only confuse.
+/// Suppresses panic messages. A panic while reading a damaged index is caught and reported as an error instead.
 pub(crate) fn quiet_panics() {
     if var("RUST_BACKTRACE").is_none() {
         std::panic::set_hook(Box::new(|_| {}));
     }
 }
 
-/// Takes the faults a test wants from `UNSPOOL_FAULT`; a release knows none.
+/// Arms the faults that a test requests with `UNSPOOL_FAULT`. Release builds have none.
 pub(crate) fn arm_faults() -> anyhow::Result<()> {
     #[cfg(debug_assertions)]
     if let Some(plan) = var("UNSPOOL_FAULT") {

@@ -1,5 +1,5 @@
-//! The configuration file: what may stand in it, and reading it. A broken file is an error that points at the place;
-//! a key nobody knows is a warning.
+//! Reads and edits the configuration file. An invalid file is an error that shows the position; an unknown key is a
+//! warning.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,23 +10,23 @@ use unspool::error::{Error, ErrorKind, Result};
 
 use crate::out::Color;
 
-/// Every key, with what it is for. The order is that of the template and of `unspool config`.
+/// All keys with their descriptions, in the order of the template and of `unspool config`.
 pub(crate) const KEYS: [(&str, &str); 5] = [
-    ("roots", "folders to look for sessions in, instead of ~/.claude; --root and UNSPOOL_ROOTS win"),
-    ("index_dir", "where the index is kept; --index-dir and UNSPOOL_INDEX_DIR win"),
-    ("color", "when to use colours: auto, always, never; --color and NO_COLOR win"),
-    ("pager", "what shows long answers on a terminal; UNSPOOL_PAGER wins, PAGER counts after it"),
-    ("limit", "how many sessions a search shows; -n wins"),
+    ("roots", "folders to search for sessions, instead of ~/.claude; --root and UNSPOOL_ROOTS override it"),
+    ("index_dir", "where the index is kept; --index-dir and UNSPOOL_INDEX_DIR override it"),
+    ("color", "when to use colours: auto, always, never; --color and NO_COLOR override it"),
+    ("pager", "the pager for long output on a terminal; UNSPOOL_PAGER overrides it, and it overrides PAGER"),
+    ("limit", "number of sessions a search shows; -n overrides it"),
 ];
-/// The table of prices.
+/// The key of the table of prices.
 pub(crate) const PRICES: &str = "prices";
 /// The keys of a price.
 const PRICE_KEYS: [&str; 5] = ["input", "output", "cache_write", "cache_write_1h", "cache_read"];
 
-/// What `unspool config init` writes.
+/// The file that `unspool config init` writes.
 pub(crate) const TEMPLATE: &str = include_str!("config.toml");
 
-/// What the file says; nothing of it has to be there.
+/// The contents of the file. Every setting is optional.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) roots: Option<Vec<PathBuf>>,
@@ -35,20 +35,20 @@ pub(crate) struct Settings {
     pub(crate) pager: Option<String>,
     pub(crate) limit: Option<usize>,
     pub(crate) prices: Prices,
-    /// The models whose price the file sets.
+    /// The models whose prices the file sets.
     pub(crate) priced: Vec<String>,
-    /// What is odd, yet no reason to stop.
+    /// Problems that are not errors.
     pub(crate) warnings: Vec<String>,
 }
 
-/// A place in the file at which something is wrong.
+/// An error in the file, and its position.
 struct Fault {
     span: Option<Range<usize>>,
     what: String,
 }
 
 impl Settings {
-    /// Reads the file; one that is not there says nothing.
+    /// Reads the file. A missing file is empty.
     pub(crate) fn load(path: &Path, home: Option<&Path>) -> Result<Self> {
         let text = match fs_err::read_to_string(path) {
             Ok(text) => text,
@@ -64,7 +64,7 @@ impl Settings {
             .map_err(|error| Fault { span: error.span(), what: error.message().replace('\n', ", ") })?;
         let mut settings = Self::default();
         let folder = path.parent().unwrap_or(Path::new(""));
-        let place = |text: &str| match (text.strip_prefix("~/"), home) {
+        let resolve = |text: &str| match (text.strip_prefix("~/"), home) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => folder.join(text),
         };
@@ -72,11 +72,11 @@ impl Settings {
             match key {
                 "roots" => {
                     let list = item.as_array().ok_or_else(|| wrong(item, "a list of folders"))?;
-                    let folders = list.iter().map(|one| one.as_str().filter(|text| !text.is_empty()).map(place));
+                    let folders = list.iter().map(|item| item.as_str().filter(|text| !text.is_empty()).map(resolve));
                     settings.roots =
                         Some(folders.collect::<Option<_>>().ok_or_else(|| wrong(item, "a list of folders"))?);
                 }
-                "index_dir" => settings.index_dir = Some(place(text_of(item, "a folder")?)),
+                "index_dir" => settings.index_dir = Some(resolve(text_of(item, "a folder")?)),
                 "color" => settings.color = Some(color_of(item)?),
                 "pager" => settings.pager = Some(text_of(item, "a command")?.to_string()),
                 "limit" => settings.limit = Some(count_of(item)?),
@@ -100,7 +100,7 @@ impl Settings {
             }
             let [input, output, write, hour, read] = found;
             let (Some(input), Some(output)) = (input, output) else {
-                return Err(wrong(item, "both input and output, in dollars for a million tokens"));
+                return Err(wrong(item, "a table with both input and output, in dollars per million tokens"));
             };
             let usual = Price::usual(input, output);
             let price = Price {
@@ -116,12 +116,12 @@ impl Settings {
     }
 }
 
-/// All keys a file may have.
+/// Returns all keys that a file may contain.
 pub(crate) fn known_keys() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|(key, _)| *key).chain([PRICES])
 }
 
-/// Sets a key in the text of a file, and leaves all else as it is, comments too.
+/// Sets a key in the text of a file, and leaves everything else unchanged, including comments.
 pub(crate) fn with_key(text: &str, path: &Path, key: &str, value: &str) -> Result<String> {
     let mut document: toml_edit::DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
         let fault = Fault { span: error.span(), what: error.message().replace('\n', ", ") };
@@ -129,18 +129,19 @@ pub(crate) fn with_key(text: &str, path: &Path, key: &str, value: &str) -> Resul
     })?;
     let new = match key {
         "roots" => {
-            let folders: toml_edit::Array = value.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
+            let folders: toml_edit::Array =
+                value.split(',').map(str::trim).filter(|folder| !folder.is_empty()).collect();
             toml_edit::value(folders)
         }
         "limit" => {
-            let number: i64 = value.parse().map_err(|_| usage(format!("limit is a number, not {value:?}")))?;
+            let number: i64 = value.parse().map_err(|_| usage(format!("limit must be a number, not {value:?}")))?;
             toml_edit::value(number)
         }
         _ => toml_edit::value(value),
     };
     set(document.as_table_mut(), key, new);
     let text = document.to_string();
-    // What is written must be readable.
+    // Check that the result is valid before it is written.
     Settings::read(&text, path, None).map_err(|fault| usage(format!("{key} = {value}: {}", fault.what)))?;
     Ok(text)
 }
@@ -156,12 +157,12 @@ fn usage(message: String) -> Error {
     Error::new(ErrorKind::Usage, message)
 }
 
-/// Says that a key is not known, and which one may be meant.
+/// Returns the message for an unknown key, with a suggestion.
 pub(crate) fn unknown_key(key: &str, known: impl Iterator<Item = &'static str>) -> String {
     let near = known.map(|known| (strsim::jaro_winkler(key, known), known)).max_by(|a, b| a.0.total_cmp(&b.0));
-    match near.filter(|(likeness, _)| *likeness > 0.7) {
-        Some((_, near)) => format!("there is no key {key:?}; did you mean {near:?}?"),
-        None => format!("there is no key {key:?}"),
+    match near.filter(|(similarity, _)| *similarity > 0.7) {
+        Some((_, near)) => format!("unknown key {key:?}; did you mean {near:?}?"),
+        None => format!("unknown key {key:?}"),
     }
 }
 
@@ -181,22 +182,22 @@ fn color_of(item: &Item) -> std::result::Result<Color, Fault> {
 
 fn count_of(item: &Item) -> std::result::Result<usize, Fault> {
     let number = item.as_integer().and_then(|number| usize::try_from(number).ok());
-    number.filter(|number| *number > 0).ok_or_else(|| wrong(item, "a number from 1"))
+    number.filter(|number| *number > 0).ok_or_else(|| wrong(item, "a number of at least 1"))
 }
 
 fn dollars_of(item: &Item) -> std::result::Result<f64, Fault> {
     let number = item.as_float().or_else(|| item.as_integer().map(|number| number as f64));
     number
         .filter(|number| number.is_finite() && *number >= 0.0)
-        .ok_or_else(|| wrong(item, "dollars for a million tokens"))
+        .ok_or_else(|| wrong(item, "a price in dollars per million tokens"))
 }
 
-/// Shows the place, and says what is wrong with it.
+/// Returns the error for a fault, with the line it is in.
 fn broken(path: &Path, text: &str, fault: &Fault) -> Error {
     let name = path.display();
-    let hint = "mend it, or set UNSPOOL_CONFIG to another file";
+    let hint = "fix it, or set UNSPOOL_CONFIG to another file";
     let Some(span) = &fault.span else {
-        return usage(format!("the configuration {name} cannot be read: {}", fault.what)).hint(hint);
+        return usage(format!("cannot read the configuration {name}: {}", fault.what)).hint(hint);
     };
     let start = text.floor_char_boundary(span.start.min(text.len()));
     let from = text[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -209,13 +210,13 @@ fn broken(path: &Path, text: &str, fault: &Fault) -> Error {
         .hint(hint)
 }
 
-/// A file that anybody can write to is not to be believed.
+/// Refuses a file that anyone can write to.
 #[cfg(unix)]
 fn check_owner(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let meta = fs_err::metadata(path).map_err(|error| Error::io("read the configuration", path, error))?;
     if meta.is_file() && meta.permissions().mode() & 0o002 != 0 {
-        return Err(usage(format!("anybody can write to the configuration {}", path.display()))
+        return Err(usage(format!("anyone can write to the configuration {}", path.display()))
             .hint(format!("run `chmod o-w {}`", path.display())));
     }
     Ok(())

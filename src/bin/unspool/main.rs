@@ -1,4 +1,4 @@
-//! The command line: parse, run, and turn what happened into a message and an exit code.
+//! The command-line program: parses arguments, runs a command, and turns the result into a message and an exit code.
 
 mod exit_code;
 mod oneshot;

@@ -1,12 +1,12 @@
-//! What has to be done below the level of Rust's runtime: a handler for the one signal that needs one, a file of the
-//! index that is cut short while it is mapped; and a look at stdout before the runtime puts something in its place.
+//! Work below the level of Rust's runtime: a SIGBUS handler, for an index file that is truncated while it is mapped,
+//! and a check of stdout before the runtime replaces a closed one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether there was no stdout when the program was started. The runtime then opens /dev/null for it, and everything
-/// would seem to be written.
+/// Reports whether stdout was closed when the program started. The runtime then opens /dev/null for it, and writes
+/// would seem to succeed.
 pub(crate) fn stdout_was_closed() -> bool {
     STDOUT_CLOSED.load(Ordering::Relaxed)
 }
@@ -15,7 +15,7 @@ pub(crate) fn stdout_was_closed() -> bool {
 mod before_main {
     use std::sync::atomic::Ordering;
 
-    extern "C" fn look() {
+    extern "C" fn check_stdout() {
         let stdout = rustix::io::fcntl_getfd(rustix::stdio::stdout());
         super::STDOUT_CLOSED.store(stdout == Err(rustix::io::Errno::BADF), Ordering::Relaxed);
     }
@@ -23,17 +23,21 @@ mod before_main {
     #[used]
     #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
     #[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
-    #[expect(unsafe_code, reason = "the only way to be called before the runtime; the function needs nothing of it")]
-    static LOOK: extern "C" fn() = look;
+    #[expect(
+        unsafe_code,
+        reason = "the only way to be called before the runtime; the function does not need the runtime"
+    )]
+    static CHECK_STDOUT: extern "C" fn() = check_stdout;
 }
 
-/// Says in one line that the index is damaged and ends with the exit code for it, instead of a silent death.
+/// On SIGBUS, prints one line that the index is damaged and exits with the code for it, instead of dying silently.
 #[cfg(unix)]
-#[expect(unsafe_code, reason = "a handler may only call what is safe in a signal: write and _exit are")]
+#[expect(unsafe_code, reason = "a signal handler may only call async-signal-safe functions: write and _exit are")]
 pub(crate) fn expect_damage() {
-    // No mark is left for the next run here; one that sees nothing wrong needs to be told.
-    const MESSAGE: &[u8] = b"unspool: error: the index is damaged: a file of it was cut short; run `unspool index`, \
-        and should this come again, `unspool index --rebuild`\n";
+    // The handler cannot set the damage flag, so a run that finds nothing wrong needs `--rebuild`.
+    const MESSAGE: &[u8] =
+        b"unspool: error: the index is damaged: one of its files was truncated; run `unspool index`, \
+        and if this happens again, `unspool index --rebuild`\n";
     let handler = || {
         let _ = rustix::io::write(rustix::stdio::stderr(), MESSAGE);
         signal_hook::low_level::exit(i32::from(crate::exit_code::UNUSABLE));
@@ -42,6 +46,6 @@ pub(crate) fn expect_damage() {
     let _ = unsafe { signal_hook::low_level::register(signal_hook::consts::SIGBUS, handler) };
 }
 
-/// Nothing to do where there is no such signal.
+/// Does nothing: there is no SIGBUS.
 #[cfg(not(unix))]
 pub(crate) fn expect_damage() {}

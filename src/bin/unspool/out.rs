@@ -1,4 +1,4 @@
-//! What leaves the program: text on stdout, messages on stderr, and the exit code.
+//! Output: answers on stdout, notes and errors on stderr.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +12,10 @@ use unspool::untrusted::{for_terminal, one_line};
 
 use crate::exit_code::{FAILED, OK, code_of};
 
-/// When to use colours.
+/// The use of colours in output.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal, unless NO_COLOR and the like say otherwise.
+    /// On a terminal, unless NO_COLOR or a similar variable says otherwise.
     #[default]
     Auto,
     /// Always.
@@ -25,7 +25,7 @@ pub(crate) enum Color {
 }
 
 impl Color {
-    /// The word users know it by.
+    /// Returns the name, as in `--color`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -35,12 +35,12 @@ impl Color {
     }
 }
 
-/// Writes to stdout through a buffer, with or without colours. A reader that has gone away is no failure.
+/// Writes to stdout through a buffer, with or without colours. A closed pipe is not an error.
 pub(crate) fn print(color: Color, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     write_all(&rendered(color, write)?)
 }
 
-/// Whether to colour what goes to stdout, or to a pager that stands before it.
+/// Returns the colour choice for stdout, or for a pager that writes to it.
 pub(crate) fn choice(color: Color) -> anstream::ColorChoice {
     match color {
         Color::Auto => AutoStream::choice(&io::stdout()),
@@ -49,14 +49,14 @@ pub(crate) fn choice(color: Color) -> anstream::ColorChoice {
     }
 }
 
-/// What would be printed, as bytes.
+/// Returns the output as bytes, without printing it.
 pub(crate) fn rendered(color: Color, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<Vec<u8>> {
     let mut buffer = AutoStream::new(Vec::new(), choice(color));
     write(&mut buffer).context("cannot write the answer")?;
     Ok(buffer.into_inner())
 }
 
-/// Fails where nothing can be said.
+/// Fails if stdout is closed.
 pub(crate) fn expect_stdout() -> anyhow::Result<()> {
     if !crate::oneshot::stdout_was_closed() {
         return Ok(());
@@ -65,7 +65,7 @@ pub(crate) fn expect_stdout() -> anyhow::Result<()> {
     Err(Error::io("write to", std::path::Path::new("standard output"), closed).into())
 }
 
-/// Writes bytes to stdout just as they are. A reader that has gone away is no failure.
+/// Writes bytes to stdout unchanged. A closed pipe is not an error.
 pub(crate) fn write_all(bytes: &[u8]) -> anyhow::Result<()> {
     if !bytes.is_empty() {
         expect_stdout()?;
@@ -74,8 +74,8 @@ pub(crate) fn write_all(bytes: &[u8]) -> anyhow::Result<()> {
     ended(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }
 
-/// What came of writing an answer. A reader that has gone away is no failure; an error of our own that came up while
-/// the answer was made stays what it is.
+/// Converts the result of writing an answer. A closed pipe is not an error. An error of our own that occurred while the
+/// answer was produced is returned unchanged.
 pub(crate) fn ended(written: io::Result<()>) -> anyhow::Result<()> {
     match written {
         Ok(()) => Ok(()),
@@ -87,28 +87,28 @@ pub(crate) fn ended(written: io::Result<()>) -> anyhow::Result<()> {
     }
 }
 
-static HUSHED: AtomicBool = AtomicBool::new(false);
-static FOR_PROGRAMS: AtomicBool = AtomicBool::new(false);
+static SILENT: AtomicBool = AtomicBool::new(false);
+static JSON_ERRORS: AtomicBool = AtomicBool::new(false);
 
-/// From now on errors are JSON, as the answer would have been.
+/// Makes all further errors JSON, like the answer would have been.
 pub(crate) fn speak_json() {
-    FOR_PROGRAMS.store(true, Ordering::Relaxed);
+    JSON_ERRORS.store(true, Ordering::Relaxed);
 }
 
-/// From now on nothing is said beside the answer.
+/// Suppresses all further notes.
 pub(crate) fn hush() {
-    HUSHED.store(true, Ordering::Relaxed);
+    SILENT.store(true, Ordering::Relaxed);
 }
 
-/// Says something beside the answer.
+/// Prints a note on stderr.
 pub(crate) fn note(text: &str) {
-    if HUSHED.load(Ordering::Relaxed) {
+    if SILENT.load(Ordering::Relaxed) {
         return;
     }
     let _ = writeln!(io::stderr().lock(), "unspool: {}", one_line(text));
 }
 
-/// Shows a text on one line, with marks under a part of it.
+/// Prints a text on one line, with marks under a part of it.
 fn point(text: &str, part: std::ops::Range<usize>) {
     let shown = |text: &str| for_terminal(text).replace(['\n', '\t', '\r'], " ");
     let (before, under) = (shown(&text[..part.start]), shown(&text[part.clone()]));
@@ -119,26 +119,25 @@ fn point(text: &str, part: std::ops::Range<usize>) {
     let _ = writeln!(stderr, "  {blank}{marks}");
 }
 
-/// Whether a person is looking at stdout.
+/// Reports whether stdout is a terminal.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Whether a person will read the answer: on a terminal, or behind a pipe for which colours were asked, as by
-/// `less -R` or fzf.
+/// Reports whether a person will read the answer: on a terminal, or in a pipe with colours, as for `less -R` or fzf.
 pub(crate) fn is_for_people(color: Color) -> bool {
     is_terminal() || choice(color) != anstream::ColorChoice::Never
 }
 
-/// Prints what clap has to say: help as it is, a complaint without what a terminal would obey, as it repeats what was
-/// typed, or pasted, and what else may have been meant.
+/// Prints help or a usage error from clap, and a hint. A usage error is made safe for a terminal, because it repeats
+/// text that was typed or pasted.
 pub(crate) fn usage(error: &clap::Error, hint: Option<&str>) -> anyhow::Result<u8> {
     if !error.use_stderr() {
         error.print().or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
         return Ok(OK);
     }
     let text = error.render().to_string();
-    if FOR_PROGRAMS.load(Ordering::Relaxed) {
+    if JSON_ERRORS.load(Ordering::Relaxed) {
         let message = text.lines().next().unwrap_or_default();
         let _ = json::error(&mut io::stderr().lock(), message.trim_start_matches("error: "), hint, FAILED);
         return Ok(FAILED);
@@ -148,22 +147,22 @@ pub(crate) fn usage(error: &clap::Error, hint: Option<&str>) -> anyhow::Result<u
     Ok(FAILED)
 }
 
-/// Says that the program itself has failed; gives the exit code for it.
+/// Reports that the program itself failed, and returns the exit code for it.
 pub(crate) fn own_failure() -> u8 {
-    note("error: unspool itself has failed; what was committed before is safe");
-    note("hint: run it again with RUST_BACKTRACE=1 and report what it prints");
+    note("error: unspool crashed; everything committed before is safe");
+    note("hint: run it again with RUST_BACKTRACE=1 and report the output");
     FAILED
 }
 
-/// Whether a person is looking at stderr.
+/// Reports whether stderr is a terminal.
 pub(crate) fn notes_are_seen() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Says what went wrong and what to do next; gives the exit code for it.
+/// Prints an error and its hint, and returns the exit code for it.
 pub(crate) fn explain(error: &anyhow::Error) -> u8 {
     let known = error.downcast_ref::<Error>();
-    if FOR_PROGRAMS.load(Ordering::Relaxed) {
+    if JSON_ERRORS.load(Ordering::Relaxed) {
         let hint = known.and_then(Error::hint_text);
         let _ = json::error(&mut io::stderr().lock(), &sentence(error), hint, code_of(error));
         return code_of(error);
@@ -178,7 +177,7 @@ pub(crate) fn explain(error: &anyhow::Error) -> u8 {
     code_of(error)
 }
 
-/// What went wrong, in one sentence. Our own errors name their cause themselves.
+/// Returns the error as one sentence. Our own errors include their cause.
 pub(crate) fn sentence(error: &anyhow::Error) -> String {
     error.downcast_ref::<Error>().map_or_else(|| format!("{error:#}"), ToString::to_string)
 }

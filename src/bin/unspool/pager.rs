@@ -1,4 +1,4 @@
-//! Long answers, written while they are made: to the user's pager if a person is looking, else to stdout.
+//! Streams long answers to the user's pager on a terminal, else to stdout.
 
 use std::io::{self, BufWriter, Write};
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use crate::config::Config;
 use crate::out;
 
-/// Writes to the pager, or to stdout. A reader that goes away early, or a pager that is not there, is no failure.
+/// Writes to the pager, or to stdout. A closed pipe or a missing pager is not an error.
 pub(crate) fn print(config: &Config, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     let mut child = if out::is_terminal() { start(&config.pager) } else { None };
     let sink: Box<dyn Write> = match child.as_mut().and_then(|child| child.stdin.take()) {
@@ -26,16 +26,16 @@ pub(crate) fn print(config: &Config, write: impl FnOnce(&mut dyn Write) -> io::R
     out::ended(written)
 }
 
-/// Starts the pager, unless none is wanted.
+/// Starts the pager, unless it is empty or `cat`.
 fn start(pager: &str) -> Option<Child> {
     if matches!(pager.trim(), "" | "cat") {
         return None;
     }
     let (shell, option) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
-    // A shell reads it, as it may hold options; where there is no such program, what comes is just passed on.
+    // A shell runs it, because it may contain options. If the program does not exist (127), `cat` prints the answer.
     let command = if cfg!(windows) { pager.to_string() } else { format!("{pager} || [ $? -ne 127 ] || cat") };
     let child = Command::new(shell).args([option, &command]).stdin(Stdio::piped()).spawn().ok()?;
-    // While the pager has the terminal, an interrupt is for it alone.
+    // While the pager has the terminal, Ctrl-C is for the pager only.
     let _ = ctrlc::set_handler(|| {});
     Some(child)
 }

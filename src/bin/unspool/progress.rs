@@ -1,4 +1,4 @@
-//! The progress bar of an index run, and Ctrl-C.
+//! The progress bar of an index run, and the Ctrl-C handler.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use unspool::update::Watch;
 
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// Makes Ctrl-C stop at the next line and keep what is done; a second one stops at once.
+/// Makes Ctrl-C stop the run at the next line and keep what is done. A second Ctrl-C exits immediately.
 pub(crate) fn stop_on_signals() {
     let _ = ctrlc::set_handler(|| {
         if STOPPED.swap(true, Ordering::SeqCst) {
@@ -19,7 +19,7 @@ pub(crate) fn stop_on_signals() {
     });
 }
 
-/// Shows how an index run goes, on stderr, if a person is looking.
+/// Shows the progress of an index run on stderr, if that is a terminal.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: OnceLock<ProgressBar>,
@@ -40,7 +40,7 @@ impl Progress {
         }
     }
 
-    fn say(&self) {
+    fn update_message(&self) {
         if let Some(bar) = self.bar.get() {
             let (files, of) = (self.files.load(Ordering::Relaxed), self.of_files.load(Ordering::Relaxed));
             let documents = self.documents.load(Ordering::Relaxed);
@@ -53,7 +53,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn clear(&self) {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
@@ -87,7 +87,7 @@ impl Watch for Progress {
 
     fn file_done(&self) {
         self.files.fetch_add(1, Ordering::Relaxed);
-        self.say();
+        self.update_message();
     }
 
     fn finishing(&self) {

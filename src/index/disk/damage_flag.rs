@@ -27,9 +27,9 @@ pub(in crate::index) fn met(path: &Path, error: Error) -> Error {
     }
     error.hint(if set(path) {
         "run `unspool index`: it compares the index with its checksums and builds a new one if they are wrong; \
-         should this come again, run `unspool index --rebuild`"
+         if this happens again, run `unspool index --rebuild`"
     } else {
-        "run `unspool index --rebuild`: it builds a new index and takes over what only this one holds"
+        "run `unspool index --rebuild`: it builds a new index and copies what only this one contains"
     })
 }
 

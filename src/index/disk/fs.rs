@@ -58,14 +58,17 @@ fn keep_private(path: &Path) -> Result<()> {
         return Err(failed(io::Error::from(io::ErrorKind::NotADirectory)));
     }
     let refuse = |why: &str, hint: &str| {
-        let message = format!("will not keep the index in {}: {why}", path.display());
+        let message = format!("refusing to keep the index in {}: {why}", path.display());
         Err(Error::new(ErrorKind::NoSpaceOrPermission, message).hint(hint))
     };
     if meta.uid() != rustix::process::geteuid().as_raw() {
-        return refuse("the folder belongs to somebody else", "name a folder of your own with --index-dir");
+        return refuse("the folder belongs to another user", "choose a folder of your own with --index-dir");
     }
     if meta.mode() & 0o022 != 0 {
-        return refuse("others may write in the folder", "run `chmod go-w` on it, or name another with --index-dir");
+        return refuse(
+            "other users can write to the folder",
+            "run `chmod go-w` on it, or choose another with --index-dir",
+        );
     }
     if meta.mode() & 0o077 != 0 {
         fs_err::set_permissions(path, std::fs::Permissions::from_mode(0o700)).map_err(failed)?;

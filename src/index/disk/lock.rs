@@ -95,8 +95,9 @@ fn device_of(dev: u64) -> String {
 }
 
 fn busy(path: &Path) -> Error {
-    let message = format!("an index run is already under way ({})", signature(path));
-    Error::new(ErrorKind::Busy, message).hint("wait for it to end, or use --wait SECONDS; search works meanwhile")
+    let message = format!("an index run is already in progress ({})", signature(path));
+    Error::new(ErrorKind::Busy, message)
+        .hint("wait for it to finish, or use --wait SECONDS; search works in the meantime")
 }
 
 /// The path of the lock file for a set of roots.

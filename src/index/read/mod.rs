@@ -91,7 +91,7 @@ impl Reader {
             catch_unwind(AssertUnwindSafe(|| index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()));
         let reader: tantivy::IndexReader = match opened {
             Ok(reader) => reader.map_err(|error| damage(path, &error))?,
-            Err(_) => return Err(damaged(path, "a file of it cannot be read")),
+            Err(_) => return Err(damaged(path, "one of its files cannot be read")),
         };
         let (_, fields) = schema::schema();
         let searcher = reader.searcher();
@@ -114,7 +114,7 @@ impl Reader {
     pub(in crate::index) fn guarded<T>(&self, read: impl FnOnce() -> tantivy::Result<T>) -> Result<T> {
         let read = match catch_unwind(AssertUnwindSafe(read)) {
             Ok(read) => read.map_err(|error| damage(&self.path, &error)),
-            Err(_) => Err(damaged(&self.path, "a file of it cannot be read")),
+            Err(_) => Err(damaged(&self.path, "one of its files cannot be read")),
         };
         read.map_err(|error| damage_flag::met(&self.path, error))
     }
@@ -412,7 +412,7 @@ impl Reader {
     pub fn check_sums(&self) -> Result<()> {
         let checked = match catch_unwind(AssertUnwindSafe(|| check_sums(&self.path, &self.index))) {
             Ok(checked) => checked,
-            Err(_) => Err(damaged(&self.path, "a file of it cannot be read")),
+            Err(_) => Err(damaged(&self.path, "one of its files cannot be read")),
         };
         checked.map_err(|error| damage_flag::met(&self.path, error))
     }

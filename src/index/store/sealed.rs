@@ -83,7 +83,7 @@ impl Sealed {
         let (_, json, text) = self
             .parts()
             .filter(has_kind)
-            .ok_or_else(|| damaged_entry(&format!("a stored {kind} is something else")))?;
+            .ok_or_else(|| damaged_entry(&format!("a stored {kind} has the wrong type")))?;
         Ok((serde_json::from_slice(json).map_err(|error| damaged_entry(&error))?, text))
     }
 

@@ -1,4 +1,4 @@
-//! A conversation as one page for a browser: no scripts, nothing loaded, light and dark.
+//! Exports a conversation as one HTML page: no scripts, no external resources, light and dark.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use crate::untrusted::{for_terminal, one_line};
 
 const STYLE: &str = include_str!("conversation.css");
 
-/// Writes the page.
+/// Writes the HTML page.
 pub(super) fn page(
     export: &Export<'_>,
     out: &mut dyn Write,
@@ -48,7 +48,7 @@ pub(super) fn page(
     writeln!(out, "</main>\n</body>\n</html>")
 }
 
-/// What one speaker says until another does.
+/// Consecutive entries by the same speaker.
 #[derive(Default)]
 struct Section {
     speaker: Option<(String, usize)>,
@@ -61,7 +61,7 @@ impl Section {
                 self.close(out)?;
                 writeln!(out, "<p class=\"aside\">{}</p>", escaped(text))
             }
-            Entry::Said { who, markdown, text, document } => {
+            Entry::Message { who, markdown, text, document } => {
                 self.open(export, out, who, depth, document)?;
                 match document.kind {
                     Kind::Thinking => writeln!(
@@ -117,7 +117,7 @@ fn write_call(out: &mut dyn Write, call: &Call) -> io::Result<()> {
     let summary: String = one_line(&call.summary).chars().take(160).collect();
     let failed = call.result.as_ref().is_some_and(|result| result.failed);
     let class = if failed { "tool failed" } else { "tool" };
-    // A change is what one came to see.
+    // Changes are the most interesting part, so they are expanded.
     let open = if matches!(call.body, Body::Changes(_)) { " open" } else { "" };
     write!(out, "<details class=\"{class}\"{open}><summary><b>{}</b> ", escaped(&one_line(&call.tool)))?;
     writeln!(out, "<code>{}</code></summary>", escaped(&summary))?;
@@ -144,15 +144,15 @@ fn write_changes(out: &mut dyn Write, changes: &[(String, String)]) -> io::Resul
             let text = escaped(&for_terminal(text));
             match mark {
                 Mark::Same => writeln!(out, " {text}")?,
-                Mark::Gone => write!(out, "<del>-{text}\n</del>")?,
-                Mark::Come => write!(out, "<ins>+{text}\n</ins>")?,
+                Mark::Removed => write!(out, "<del>-{text}\n</del>")?,
+                Mark::Added => write!(out, "<ins>+{text}\n</ins>")?,
             }
         }
     }
     writeln!(out, "</pre>")
 }
 
-/// Text that means nothing to a browser but itself.
+/// Escapes text for HTML.
 pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -168,7 +168,7 @@ pub(super) fn escaped(text: &str) -> String {
     safe
 }
 
-/// Markdown as HTML; HTML inside it is shown as it is written, and nothing is loaded.
+/// Converts Markdown to HTML. HTML inside it is shown as text, and images become links, so nothing is loaded.
 fn markdown_html(text: &str) -> String {
     let mut html = String::with_capacity(text.len() * 2);
     let mut links = Vec::new();
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_the_text_becomes_markup() {
+    fn html_in_the_text_is_escaped() {
         for (text, html) in [
             ("a **b** <script>x</script>", "<p>a <strong>b</strong> &lt;script&gt;x&lt;/script&gt;</p>\n"),
             ("[x](javascript:alert(1))", "<p>x</p>\n"),

@@ -1,4 +1,4 @@
-//! A conversation as a file to be shared: Markdown, HTML or JSON, without secrets.
+//! Exports a conversation to a file that can be shared: Markdown, HTML or JSON.
 
 mod html;
 
@@ -18,42 +18,42 @@ use crate::render::terminal::sessions::{marks, short};
 use crate::render::terminal::style::{Screen, count, cut};
 use crate::untrusted::{for_terminal, one_line};
 
-/// How long a heading may be, in columns.
+/// The maximum width of a heading, in columns.
 const HEADING: usize = 120;
 
-/// In which form.
+/// The format of an export.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Form {
     /// Markdown.
     Markdown,
-    /// A page for a browser.
+    /// One HTML page.
     Html,
     /// One JSON document.
     Json,
 }
 
-/// What is written, and how.
+/// A conversation to export, and the options.
 #[derive(Debug)]
 pub struct Export<'a> {
-    /// Time zone and the like.
+    /// The time zone and other display settings.
     pub screen: &'a Screen,
     /// The session.
     pub session: &'a Session,
-    /// What is taken out.
+    /// Home folders to shorten.
     pub homes: Homes,
-    /// What is written of tool calls.
+    /// The level of detail for tool calls.
     pub tools: Tools,
-    /// In which form.
+    /// The file format.
     pub form: Form,
 }
 
-/// A piece, made ready to be written.
+/// A piece of the conversation, ready to be written.
 pub(super) enum Entry {
-    /// Somebody says something.
-    Said { who: &'static str, markdown: bool, text: String, document: Message },
-    /// A tool is called.
+    /// A message.
+    Message { who: &'static str, markdown: bool, text: String, document: Message },
+    /// A tool call.
     Call { call: Call, document: Message },
-    /// A remark.
+    /// A remark that is not part of the conversation.
     Aside(String),
 }
 
@@ -73,7 +73,7 @@ impl Export<'_> {
 
     fn entry(&self, piece: Piece) -> Option<Entry> {
         match piece {
-            Piece::Message(document) => self.said(document),
+            Piece::Message(document) => self.message(document),
             Piece::ToolCall { call: document, result, agent } => {
                 if self.tools == Tools::None {
                     return None;
@@ -84,16 +84,16 @@ impl Export<'_> {
                 }
                 Some(Entry::Call { call, document })
             }
-            Piece::Inner { messages } => Some(Entry::Aside(format!("a subagent: {}", count(messages, "message")))),
+            Piece::Inner { messages } => Some(Entry::Aside(format!("subagent: {}", count(messages, "message")))),
             Piece::Abandoned { messages, .. } => {
-                Some(Entry::Aside(format!("a branch that was left behind: {}", count(messages, "message"))))
+                Some(Entry::Aside(format!("abandoned branch: {}", count(messages, "message"))))
             }
-            Piece::NewStart => Some(Entry::Aside("begins anew here".to_string())),
+            Piece::NewStart => Some(Entry::Aside("new conversation".to_string())),
             Piece::Earlier { .. } | Piece::Later { .. } => None,
         }
     }
 
-    fn said(&self, document: Message) -> Option<Entry> {
+    fn message(&self, document: Message) -> Option<Entry> {
         let text = for_terminal(&self.homes.shorten(&document.text)).trim_end().to_string();
         if is_interruption(&document) {
             return Some(Entry::Aside(text.trim_matches(['[', ']']).to_string()));
@@ -103,10 +103,10 @@ impl Export<'_> {
             return None;
         }
         let markdown = matches!(document.kind, Kind::Text | Kind::Compaction | Kind::Recap);
-        Some(Entry::Said { who: who(&document), markdown, text, document })
+        Some(Entry::Message { who: who(&document), markdown, text, document })
     }
 
-    /// What is said of the session above the conversation, by name.
+    /// Returns the names and values shown above the conversation.
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let session = self.session;
         let clean = |text: &str| one_line(&self.homes.shorten(text));
@@ -129,7 +129,7 @@ impl Export<'_> {
         facts
     }
 
-    /// The title, as long as a heading may be.
+    /// Returns the title, cut to the width of a heading.
     pub(super) fn heading(&self) -> String {
         cut(&self.title(), HEADING)
     }
@@ -139,7 +139,7 @@ impl Export<'_> {
         if title.is_empty() { "(untitled)".to_string() } else { title }
     }
 
-    /// When something was said.
+    /// Formats the day and time of a message.
     pub(super) fn when(&self, document: &Message) -> String {
         document
             .timestamp
@@ -165,7 +165,7 @@ impl Export<'_> {
                     before.clear();
                     writeln!(out, "\n*{text}*")?;
                 }
-                Entry::Said { who, markdown, text, document } => {
+                Entry::Message { who, markdown, text, document } => {
                     self.markdown_head(out, &mut before, who, depth, &document)?;
                     match document.kind {
                         Kind::Thinking => details(out, "thinking", &quoted(&text))?,
@@ -184,7 +184,7 @@ impl Export<'_> {
         Ok(())
     }
 
-    /// A heading where somebody else speaks.
+    /// Writes a heading if the speaker changes.
     fn markdown_head(
         &self,
         out: &mut dyn Write,
@@ -263,14 +263,14 @@ fn json_entry(depth: usize, entry: &Entry) -> ExportedMessage<'_> {
         result: None,
         failed: false,
     };
-    let base = |document: &'_ Message| document.timestamp.map(timestamp);
+    let time = |document: &'_ Message| document.timestamp.map(timestamp);
     match entry {
         Entry::Aside(text) => ExportedMessage { text, ..blank },
-        Entry::Said { who, text, document, .. } => ExportedMessage {
+        Entry::Message { who, text, document, .. } => ExportedMessage {
             r#type: "message",
             who: Some(who),
             uuid: document.uuid.as_deref(),
-            timestamp: base(document),
+            timestamp: time(document),
             kind: Some(document.kind.name()),
             model: document.model.as_deref(),
             text,
@@ -287,7 +287,7 @@ fn json_entry(depth: usize, entry: &Entry) -> ExportedMessage<'_> {
                 r#type: "call",
                 who: Some("claude"),
                 uuid: document.uuid.as_deref(),
-                timestamp: base(document),
+                timestamp: time(document),
                 kind: Some(document.kind.name()),
                 model: document.model.as_deref(),
                 tool: Some(&call.tool),
@@ -327,7 +327,7 @@ fn details(out: &mut dyn Write, summary: &str, inside: &str) -> io::Result<()> {
     writeln!(out, "\n<details><summary>{}</summary>\n\n{inside}\n\n</details>", html::escaped(summary))
 }
 
-/// Changes as one reads them in a patch.
+/// Formats changes as in a unified diff.
 pub(super) fn unified(changes: &[(String, String)]) -> String {
     let mut lines = Vec::new();
     for (old, new) in changes {
@@ -342,7 +342,7 @@ fn quoted(text: &str) -> String {
     text.lines().map(|line| format!("> {line}").trim_end().to_string()).collect::<Vec<_>>().join("\n")
 }
 
-/// Code between fences longer than any inside it.
+/// Wraps code in fences longer than any fence inside it.
 fn fenced(name: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fences_are_longer_than_what_is_inside() {
+    fn fences_are_longer_than_those_inside() {
         assert_eq!(fenced("", "a"), "```\na\n```");
         assert_eq!(fenced("md", "```\nx\n```"), "````md\n```\nx\n```\n````");
     }

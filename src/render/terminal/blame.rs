@@ -1,4 +1,4 @@
-//! Who wrote which line of a file, for people and for programs.
+//! Renders `blame` and `why`: the session that wrote each line of a file, as text or JSON.
 
 use std::io::{self, Write};
 
@@ -31,7 +31,7 @@ struct BlameLine<'a> {
     changed_before: Option<String>,
 }
 
-/// Writes a line of JSON for each of the lines `from` to `to`, counted from 1.
+/// Writes one line of JSON for each of the lines `from` to `to`, counted from 1.
 pub fn blame_json(out: &mut dyn Write, blame: &Blame, from: usize, to: usize) -> io::Result<()> {
     for (number, (text, writer)) in numbered(blame, from, to) {
         let action = action_of(blame, *writer);
@@ -77,14 +77,14 @@ fn action_of(blame: &Blame, writer: Writer) -> Option<&Action> {
 }
 
 impl Screen {
-    /// Shows the lines `from` to `to` of a file, counted from 1, each with who wrote it.
+    /// Shows the lines `from` to `to` of a file, counted from 1, each with the session that wrote it.
     pub fn blame(&self, out: &mut dyn Write, blame: &Blame, from: usize, to: usize) -> io::Result<()> {
         let digits = blame.lines.len().to_string().len();
-        // A third of the line for the prompt leaves enough for the code.
+        // A third of the width for the prompt leaves enough for the code.
         let room = (self.width / 3).clamp(12, 44).saturating_sub(10);
         let mut last = None;
         for (number, (text, writer)) in numbered(blame, from, to) {
-            let (id, when, said) = match action_of(blame, *writer) {
+            let (id, when, prompt) = match action_of(blame, *writer) {
                 Some(action) => {
                     let id: String = action.session.id.line().chars().take(8).collect();
                     let when = action.time.map(|time| self.moment(time)).unwrap_or_default();
@@ -95,27 +95,27 @@ impl Screen {
                 }
                 None => ("~".to_string(), String::new(), "changed outside of sessions".to_string()),
             };
-            // A stretch by one writer names it once, like a heading.
-            let said = if last == Some(*writer) { String::new() } else { cut(&said, room) };
+            // Consecutive lines by the same writer show the prompt once, like a heading.
+            let prompt = if last == Some(*writer) { String::new() } else { cut(&prompt, room) };
             last = Some(*writer);
             write!(
                 out,
                 "{DIM}{}{DIM:#} {DIM}{}{DIM:#} {PERSON}{}{PERSON:#} ",
                 pad(&id, 8),
                 pad(&when, 12),
-                pad(&said, room)
+                pad(&prompt, room)
             )?;
             writeln!(out, "{DIM}{number:>digits$}){DIM:#} {}", for_terminal(text.raw()))?;
         }
         Ok(())
     }
 
-    /// Tells the story of a line.
+    /// Shows the origin of a line: the prompt, the replies, the change and earlier versions of the line.
     pub fn story(&self, out: &mut dyn Write, story: &Story) -> io::Result<()> {
         writeln!(out, "{TITLE}{}:{}{TITLE:#}", self.shown(&story.path), story.number)?;
         writeln!(out, "  {}", for_terminal(story.text.raw()))?;
         let Some(action) = &story.action else {
-            return writeln!(out, "\n{}", self.stranger(story.writer));
+            return writeln!(out, "\n{}", self.outside_origin(story.writer));
         };
         writeln!(out)?;
         self.session_line(out, &action.session)?;
@@ -125,46 +125,46 @@ impl Screen {
         writeln!(out, "  {DIM}{} with {tool}, {when}{inferred}{DIM:#}", action.what.name())?;
         if let Some(prompt) = &action.prompt {
             writeln!(out, "\n{PERSON}you{PERSON:#}")?;
-            self.words(out, prompt)?;
+            self.excerpt(out, prompt)?;
         }
-        for said in &story.said {
+        for reply in &story.said {
             writeln!(out, "\n{MODEL}claude{MODEL:#}")?;
-            self.words(out, said)?;
+            self.excerpt(out, reply)?;
         }
         if !story.change.is_empty() {
             writeln!(out)?;
             patch(out, &story.change)?;
         }
         if !story.earlier.is_empty() {
-            writeln!(out, "\n{TITLE}before that{TITLE:#}")?;
+            writeln!(out, "\n{TITLE}earlier{TITLE:#}")?;
         }
         for (text, writer, action) in &story.earlier {
-            let by = match action {
+            let author = match action {
                 Some(action) => {
                     let id: String = action.session.id.line().chars().take(8).collect();
                     let when = action.time.map(|time| self.moment(time)).unwrap_or_default();
                     format!("{id} {when}")
                 }
-                None => self.stranger(*writer),
+                None => self.outside_origin(*writer),
             };
-            writeln!(out, "  {}  {DIM}{by}{DIM:#}", for_terminal(text.raw()))?;
+            writeln!(out, "  {}  {DIM}{author}{DIM:#}", for_terminal(text.raw()))?;
         }
         writeln!(out)?;
         let id = action.session.id.line();
         let message = action.uuid.as_ref().map(|uuid| format!(" --around {}", uuid.line())).unwrap_or_default();
         writeln!(out, "{DIM}read it:{DIM:#} unspool show {id}{message}")?;
         if action.session.gone {
-            return writeln!(out, "{DIM}its transcript is deleted: it cannot be resumed{DIM:#}");
+            return writeln!(out, "{DIM}its transcript was deleted, so it cannot be resumed{DIM:#}");
         }
         let folder = story.cwd.as_ref().map(Untrusted::line).unwrap_or_default();
-        writeln!(out, "{DIM}go on there:{DIM:#} cd {} && claude --resume {id}", quoted(&folder))
+        writeln!(out, "{DIM}resume it:{DIM:#} cd {} && claude --resume {id}", quoted(&folder))
     }
 
-    /// Says who wrote a line that no session wrote.
-    fn stranger(&self, writer: Writer) -> String {
+    /// Describes the origin of a line that no session wrote.
+    fn outside_origin(&self, writer: Writer) -> String {
         match writer {
             Writer::Action(_) => String::new(),
-            Writer::Before => "no session wrote this: it was there before the first one saw the file".to_string(),
+            Writer::Before => "no session wrote this: it was in the file before the first session saw it".to_string(),
             Writer::Outside { after, before } => {
                 let after = after.map(|time| format!(" after {}", self.instant(time))).unwrap_or_default();
                 let before = before.map(|time| format!(" before {}", self.instant(time))).unwrap_or_default();
@@ -173,8 +173,8 @@ impl Screen {
         }
     }
 
-    /// A few lines of what somebody said.
-    fn words(&self, out: &mut dyn Write, text: &Untrusted) -> io::Result<()> {
+    /// Writes the first lines of a message.
+    fn excerpt(&self, out: &mut dyn Write, text: &Untrusted) -> io::Result<()> {
         let shown = text.term();
         let mut lines = shown.trim().lines();
         for line in lines.by_ref().take(12) {
@@ -184,7 +184,7 @@ impl Screen {
     }
 }
 
-/// A folder as a shell takes it.
+/// Quotes a folder for a shell, if necessary.
 fn quoted(folder: &str) -> String {
     let is_plain = folder.chars().all(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | ':'));
     if is_plain { folder.to_string() } else { format!("'{}'", folder.replace('\'', "'\\''")) }

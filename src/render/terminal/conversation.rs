@@ -1,4 +1,4 @@
-//! A conversation on a terminal: who speaks, what is said as Markdown, calls of tools folded to a line.
+//! Shows a conversation on a terminal: speakers, messages as Markdown, tool calls folded to one line each.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -21,42 +21,42 @@ const PERSON: Style = AnsiColor::Green.on_default().bold();
 const MODEL: Style = AnsiColor::Cyan.on_default().bold();
 const TOOL: Style = AnsiColor::Magenta.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
-const GONE: Style = AnsiColor::Red.on_default();
-const COME: Style = AnsiColor::Green.on_default();
+const REMOVED: Style = AnsiColor::Red.on_default();
+const ADDED: Style = AnsiColor::Green.on_default();
 const MARK: Style = AnsiColor::Yellow.on_default().bold().underline();
 
-/// How many lines of a change are shown where tools are folded.
+/// The number of lines shown of a change when tool calls are folded.
 const CHANGE_LINES: usize = 12;
-/// Prose wider than this is hard to read.
+/// The maximum width of prose. Wider lines are hard to read.
 const WIDEST: usize = 110;
 
-/// How much is shown of the calls of tools.
+/// The level of detail for tool calls.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Tools {
-    /// A line for each call and its result, and changes as changes.
+    /// One line per call with its result, and file changes as diffs.
     #[default]
     Folded,
-    /// All of it.
+    /// Calls and results in full.
     Full,
-    /// A line for each call.
+    /// One line per call.
     Calls,
-    /// Nothing.
+    /// No tool calls.
     None,
 }
 
-/// Shows a conversation, piece by piece.
+/// Prints a conversation, piece by piece.
 #[derive(Debug)]
 pub struct ConversationPrinter<'s> {
     screen: &'s Screen,
-    /// How much is shown of the calls of tools.
+    /// The level of detail for tool calls.
     pub tools: Tools,
-    /// What is taken out before it is shown.
+    /// Home folders to shorten.
     pub homes: Homes,
-    /// Words to be marked, as terms.
+    /// Terms to highlight.
     pub marked: HashSet<String>,
-    /// The message to be pointed at.
+    /// The UUID of the message to mark with an arrow.
     pub pointed: Option<String>,
-    /// Whether to show what Claude Code itself put in.
+    /// Set to show text that Claude Code itself inserted.
     pub meta: bool,
     indent: usize,
     speaker: Option<(&'static str, Option<MessageKey>)>,
@@ -66,7 +66,7 @@ pub struct ConversationPrinter<'s> {
 }
 
 impl<'s> ConversationPrinter<'s> {
-    /// Begins to show a conversation.
+    /// Creates a printer with default options.
     pub fn new(screen: &'s Screen) -> Self {
         Self {
             screen,
@@ -83,7 +83,7 @@ impl<'s> ConversationPrinter<'s> {
         }
     }
 
-    /// Shows what follows this many columns further in: what a subagent says.
+    /// Sets the indentation of the following pieces, in columns. Used for subagents.
     pub fn set_indent(&mut self, indent: usize) {
         if self.indent != indent {
             self.indent = indent;
@@ -91,10 +91,10 @@ impl<'s> ConversationPrinter<'s> {
         }
     }
 
-    /// Shows a piece.
+    /// Prints a piece.
     pub fn piece(&mut self, out: &mut dyn Write, piece: &Piece) -> io::Result<()> {
         match piece {
-            Piece::Message(document) => self.said(out, document),
+            Piece::Message(document) => self.message(out, document),
             Piece::ToolCall { call: document, result, agent } => {
                 if self.tools == Tools::None {
                     return Ok(());
@@ -103,21 +103,18 @@ impl<'s> ConversationPrinter<'s> {
                 self.header(out, document, false)?;
                 self.call(out, &shown)
             }
-            Piece::Inner { messages } => self.aside(out, &format!("a subagent: {}", count(*messages, "message"))),
+            Piece::Inner { messages } => self.aside(out, &format!("subagent: {}", count(*messages, "message"))),
             Piece::Abandoned { messages, from } => {
                 let what = count(*messages, "message");
-                self.aside(
-                    out,
-                    &format!("a branch that was left behind: {what}, from line {from} (--branches shows it)"),
-                )
+                self.aside(out, &format!("abandoned branch: {what}, from line {from} (--branches shows it)"))
             }
             Piece::Earlier { messages } => self.aside(out, &format!("{} before this", count(*messages, "message"))),
             Piece::Later { messages } => self.aside(out, &format!("{} after this", count(*messages, "message"))),
-            Piece::NewStart => self.aside(out, "begins anew here"),
+            Piece::NewStart => self.aside(out, "new conversation"),
         }
     }
 
-    fn said(&mut self, out: &mut dyn Write, document: &Message) -> io::Result<()> {
+    fn message(&mut self, out: &mut dyn Write, document: &Message) -> io::Result<()> {
         if document.role == Role::Meta && !self.meta && !is_interruption(document) && !is_problem(document) {
             return Ok(());
         }
@@ -164,18 +161,18 @@ impl<'s> ConversationPrinter<'s> {
         Ok(())
     }
 
-    /// Says who speaks, once for each message; a lone call of a tool needs no header of its own.
-    fn header(&mut self, out: &mut dyn Write, document: &Message, is_words: bool) -> io::Result<()> {
+    /// Writes the speaker, once per message. A tool call by the same speaker gets no header of its own.
+    fn header(&mut self, out: &mut dyn Write, document: &Message, is_text: bool) -> io::Result<()> {
         self.passing_time(out, document)?;
         let name = if document.kind == Kind::ToolUse { "claude" } else { who(document) };
         let name = if document.agent.is_some() && name == "claude" { "agent" } else { name };
         let id = document.message.or(document.uuid.as_deref().map(MessageKey::of));
-        let goes_on = match &self.speaker {
-            Some((speaker, before)) => *speaker == name && (!is_words || *before == id),
+        let continues = match &self.speaker {
+            Some((speaker, before)) => *speaker == name && (!is_text || *before == id),
             None => false,
         };
-        if goes_on {
-            if is_words && self.speaker.is_some() {
+        if continues {
+            if is_text && self.speaker.is_some() {
                 writeln!(out)?;
             }
             self.speaker = Some((name, id));
@@ -207,7 +204,7 @@ impl<'s> ConversationPrinter<'s> {
         Ok(())
     }
 
-    /// A line where a new day begins, or somebody came back after a while.
+    /// Writes a separator at the start of a new day and after a long pause.
     fn passing_time(&mut self, out: &mut dyn Write, document: &Message) -> io::Result<()> {
         let Some(time) = document.timestamp else { return Ok(()) };
         let day = self.screen.day(time);
@@ -230,7 +227,7 @@ impl<'s> ConversationPrinter<'s> {
         writeln!(out, "\n{}{DIM}── {text} {}{DIM:#}", " ".repeat(self.indent), "─".repeat(rest))
     }
 
-    /// A remark that is not part of what was said.
+    /// Writes a remark that is not part of the conversation.
     fn aside(&mut self, out: &mut dyn Write, text: &str) -> io::Result<()> {
         self.speaker = None;
         writeln!(out, "\n{}{DIM}· {text}{DIM:#}", " ".repeat(self.indent))
@@ -295,7 +292,7 @@ impl<'s> ConversationPrinter<'s> {
         writeln!(out, "{lead}{DIM}… {} (--tools full shows them){DIM:#}", count(all - shown, "more line"))
     }
 
-    /// Names a subagent and how to see what it said.
+    /// Writes the id, title and activity of a subagent.
     pub fn agent_line(&self, out: &mut dyn Write, agent: &Agent) -> io::Result<()> {
         let what =
             format!("{}, {}", count(agent.answers as usize, "answer"), count(agent.tool_uses as usize, "tool call"));
@@ -321,7 +318,7 @@ impl<'s> ConversationPrinter<'s> {
         Ok(())
     }
 
-    /// Writes a line with the words that were looked for marked.
+    /// Writes a line with the search terms highlighted.
     fn marked(&self, out: &mut dyn Write, line: &[(Style, String)]) -> io::Result<()> {
         let mut found: Vec<(usize, usize)> = Vec::new();
         if !self.marked.is_empty() {
@@ -354,14 +351,14 @@ fn is_problem(document: &Message) -> bool {
     matches!(document.kind, Kind::Bad | Kind::Oversized)
 }
 
-/// How much a change takes away and brings.
+/// Returns the number of lines added and removed, such as `+2 −1`.
 fn extent(changes: &[(String, String)]) -> String {
     let lines = changes.iter().flat_map(|(old, new)| diff(old, new)).collect::<Vec<_>>();
     let number = |wanted| lines.iter().filter(|(mark, _)| *mark == wanted).count();
-    format!("+{} −{}", number(Mark::Come), number(Mark::Gone))
+    format!("+{} −{}", number(Mark::Added), number(Mark::Removed))
 }
 
-/// What a change takes away and brings, with a little of what stays.
+/// Returns the lines removed and added by a change, with two lines of context.
 fn changed_lines(old: &str, new: &str) -> Vec<Line> {
     let lines = diff(old, new);
     let near =
@@ -371,8 +368,8 @@ fn changed_lines(old: &str, new: &str) -> Vec<Line> {
         let text = for_terminal(&text.replace('\t', "    ")).into_owned();
         match mark {
             Mark::Same => vec![(DIM, format!("  {text}"))],
-            Mark::Gone => vec![(GONE, format!("- {text}"))],
-            Mark::Come => vec![(COME, format!("+ {text}"))],
+            Mark::Removed => vec![(REMOVED, format!("- {text}"))],
+            Mark::Added => vec![(ADDED, format!("+ {text}"))],
         }
     };
     shown.map(|(_, found)| line(found)).collect()

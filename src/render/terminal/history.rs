@@ -1,4 +1,4 @@
-//! The history of a file, for people and for programs.
+//! Renders the history of a file: actions, versions and recovered contents, as text or JSON.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use crate::render::terminal::style::{DIM, MODEL, PERSON, Screen, TITLE, TOOL, co
 use crate::transcript::Hunk;
 use crate::untrusted::{Untrusted, for_terminal};
 
-/// How much of a prompt stands in a pipe; all of it is in the JSON.
+/// The maximum width of a prompt in plain output. JSON contains all of it.
 const PROMPT_WIDTH: usize = 200;
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
@@ -42,7 +42,7 @@ struct ActionLine<'a> {
     source_missing: bool,
 }
 
-/// Writes a line of JSON for each action.
+/// Writes one line of JSON per action.
 pub fn actions_json(out: &mut dyn Write, files: &[FileActions]) -> io::Result<()> {
     files.iter().flat_map(|file| &file.actions).try_for_each(|action| json::line(out, &action_line(action)))
 }
@@ -75,8 +75,8 @@ fn action_line(action: &Action) -> ActionLine<'_> {
     }
 }
 
-/// Writes actions for a pipe: time, action, lines added and removed, tool, session, file and the beginning of the
-/// prompt, with tabs between.
+/// Writes one tab-separated line per action, for pipes: time, action, lines added, lines removed, tool, session, file
+/// and the start of the prompt.
 pub fn actions_plain(out: &mut dyn Write, files: &[FileActions]) -> io::Result<()> {
     for action in files.iter().flat_map(|file| &file.actions) {
         let fields = [
@@ -118,7 +118,7 @@ struct VersionLine<'a> {
     prompt: Option<&'a str>,
 }
 
-/// Writes a line of JSON for each version.
+/// Writes one line of JSON per version.
 pub fn versions_json(out: &mut dyn Write, path: &Untrusted, versions: &[VersionInfo]) -> io::Result<()> {
     versions.iter().try_for_each(|version| {
         let action = version.action.as_ref();
@@ -131,7 +131,7 @@ pub fn versions_json(out: &mut dyn Write, path: &Untrusted, versions: &[VersionI
                 timestamp: timestamp(version.time),
                 session_id: version.session.raw(),
                 uuid: action.and_then(|action| action.uuid.as_ref()).map(Untrusted::raw),
-                action: what_happened(version),
+                action: origin(version),
                 tool: action.and_then(|action| action.tool.as_ref()).map(Untrusted::raw),
                 lines: version.size.map(|(lines, _)| lines),
                 bytes: version.size.map(|(_, bytes)| bytes),
@@ -142,8 +142,8 @@ pub fn versions_json(out: &mut dyn Write, path: &Untrusted, versions: &[VersionI
     })
 }
 
-/// How a version came to be known.
-fn what_happened(version: &VersionInfo) -> &'static str {
+/// Returns the origin of a version: the action that wrote it, `found` or `backup`.
+fn origin(version: &VersionInfo) -> &'static str {
     match &version.action {
         None => "backup",
         Some(_) if version.found => "found",
@@ -165,26 +165,26 @@ impl Screen {
                         crate::render::terminal::style::bytes(bytes as u64)
                     )
                 }
-                None if version.deleted => "gone".to_string(),
-                None => "not all known".to_string(),
+                None if version.deleted => "deleted".to_string(),
+                None => "incomplete".to_string(),
             };
             let id: String = version.session.line().chars().take(8).collect();
-            let sure = if version.exact || version.deleted { "" } else { "  not sure" };
+            let doubt = if version.exact || version.deleted { "" } else { "  uncertain" };
             let prompt = version.action.as_ref().and_then(|action| action.prompt.as_ref());
             let room = self.width.saturating_sub(70).max(20);
             let prompt = prompt.map(|prompt| cut(&prompt.line(), room)).unwrap_or_default();
             writeln!(
                 out,
-                "  {DIM}{}{DIM:#}  {:<9}  {:<22}  {DIM}{id}{DIM:#}  {PERSON}{prompt}{PERSON:#}{REMOVED}{sure}{REMOVED:#}",
+                "  {DIM}{}{DIM:#}  {:<9}  {:<22}  {DIM}{id}{DIM:#}  {PERSON}{prompt}{PERSON:#}{REMOVED}{doubt}{REMOVED:#}",
                 self.instant(version.time),
-                what_happened(version),
+                origin(version),
                 size
             )?;
         }
         Ok(())
     }
 
-    /// Says how certain recovered contents are, one sentence a line.
+    /// Returns sentences that say how certain recovered contents are.
     pub fn certainty(&self, recovered: &Recovered) -> Vec<String> {
         let when = |time: i64| self.instant(time);
         let id = |session: &Untrusted| session.line().chars().take(8).collect::<String>();
@@ -201,23 +201,19 @@ impl Screen {
         for doubt in &recovered.doubts {
             lines.push(match doubt {
                 Uncertain::NotApplied { time, session } => {
-                    format!("the change of {} (session {}) could not be applied", when(*time), id(session))
+                    format!("the change at {} (session {}) could not be applied", when(*time), id(session))
                 }
                 Uncertain::Unrecorded { time, session } => {
-                    format!(
-                        "a command at {} (session {}) changed it in a way that is not recorded",
-                        when(*time),
-                        id(session)
-                    )
+                    format!("a command at {} (session {}) made a change that is not recorded", when(*time), id(session))
                 }
                 Uncertain::ChangedOutside { after, before } => {
                     let after = after.map(|after| format!("after {} and ", when(after))).unwrap_or_default();
-                    format!("something that is not recorded changed it {after}before {}", when(*before))
+                    format!("an unrecorded change was made {after}before {}", when(*before))
                 }
                 Uncertain::ChangedLater { found, same } => {
-                    let sure =
-                        if same.is_empty() { String::new() } else { format!("; sure are lines {}", ranges(same)) };
-                    format!("something that is not recorded changed it before {}{sure}", when(*found))
+                    let certain =
+                        if same.is_empty() { String::new() } else { format!("; lines {} are certain", ranges(same)) };
+                    format!("an unrecorded change was made before {}{certain}", when(*found))
                 }
                 Uncertain::Unknown { from, to } => format!("lines {from}-{to} are not recorded"),
             });
@@ -225,13 +221,13 @@ impl Screen {
         lines
     }
 
-    /// A moment to the second, in the user's time zone.
+    /// Formats a time to the second, in the user's time zone.
     pub(in crate::render) fn instant(&self, time: i64) -> String {
         let zoned = jiff::Timestamp::from_millisecond(time).map(|time| time.to_zoned(self.zone.clone()));
         zoned.map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string()).unwrap_or_default()
     }
 
-    /// Shows what was done with files: by file, by session, by prompt, the newest first.
+    /// Shows actions on files, grouped by file, session and prompt, newest first.
     pub fn actions(&self, out: &mut dyn Write, files: &[FileActions]) -> io::Result<()> {
         for (at, file) in files.iter().enumerate() {
             if at > 0 {
@@ -338,7 +334,7 @@ pub(in crate::render) fn patch(out: &mut dyn Write, hunks: &[Hunk]) -> io::Resul
     Ok(())
 }
 
-/// Writes each change as a patch, for a pipe.
+/// Writes each change as a patch, for pipes.
 pub fn patches_plain(out: &mut dyn Write, files: &[FileActions]) -> io::Result<()> {
     for file in files {
         for action in &file.actions {
@@ -352,7 +348,7 @@ pub fn patches_plain(out: &mut dyn Write, files: &[FileActions]) -> io::Result<(
     Ok(())
 }
 
-/// Ranges of lines, as people write them.
+/// Formats up to 12 ranges of lines, such as `1-3, 7`.
 fn ranges(ranges: &[(usize, usize)]) -> String {
     let shown =
         ranges.iter().take(12).map(|(from, to)| if from == to { from.to_string() } else { format!("{from}-{to}") });

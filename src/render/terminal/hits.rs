@@ -1,4 +1,4 @@
-//! What a search found, for people: on a terminal session by session, in a pipe line by line.
+//! Renders search results: grouped by session on a terminal, one line per hit in a pipe.
 
 use std::io::{self, Write};
 
@@ -13,28 +13,28 @@ use crate::render::terminal::style::{
 };
 use crate::untrusted::{Untrusted, for_terminal, one_line};
 
-/// Columns for who speaks, and for when.
+/// The widths of the speaker and time columns.
 const WHO_WIDTH: usize = 10;
 const WHEN_WIDTH: usize = 12;
-/// Columns that are kept for a title, however much else there is to say, and for a text.
+/// The minimum widths of a title and of a text.
 const LEAST_TITLE: usize = 20;
 const LEAST_TEXT: usize = 24;
-/// On a screen narrower than this there is no column for when.
+/// A screen narrower than this has no time column.
 const NARROW: usize = 2 + WHO_WIDTH + 1 + WHEN_WIDTH + 2 + LEAST_TEXT + 9;
-/// Less of a note than this tells nothing.
+/// The minimum width of a note. A shorter one is left out.
 const LEAST_NOTE: usize = 10;
 
-/// What is shown besides the hits.
+/// Information to show besides the hits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extras {
-    /// Why each hit stands where it does.
+    /// Set to explain the score of each hit.
     pub explain: bool,
-    /// How long the answer took, in milliseconds.
+    /// The time taken, in milliseconds.
     pub elapsed_ms: f64,
 }
 
 impl Screen {
-    /// Shows the answer of a search, session by session.
+    /// Shows search results, grouped by session.
     pub fn search(&self, out: &mut dyn Write, response: &SearchAnswer, extras: Extras) -> io::Result<()> {
         for session in &response.sessions {
             self.session_line(out, &session.session)?;
@@ -90,7 +90,7 @@ impl Screen {
         writeln!(out, "{TITLE}{}{TITLE:#}  {DIM}{facts}{DIM:#}", cut(&title, room))
     }
 
-    /// A message near a hit, dimmed.
+    /// Writes a message near a hit, dimmed.
     fn near_line(&self, out: &mut dyn Write, near: &Around) -> io::Result<()> {
         let (who, _) = who(near.role, near.kind, near.tool.as_ref());
         let when = self.when_column(near.timestamp);
@@ -103,7 +103,7 @@ impl Screen {
         writeln!(out, "  {DIM}{} {when}{text}{DIM:#}", pad(&who, WHO_WIDTH))
     }
 
-    /// When, with the blanks behind it; nothing on a narrow screen.
+    /// Returns the padded time column, or nothing on a narrow screen.
     fn when_column(&self, time: Option<i64>) -> String {
         let when = time.map(|time| self.moment(time)).unwrap_or_default();
         if self.width < NARROW { String::new() } else { format!("{}  ", pad(&when, WHEN_WIDTH)) }
@@ -136,7 +136,7 @@ impl Screen {
         if notes.is_empty() { writeln!(out) } else { writeln!(out, "{DIM}{notes}{DIM:#}") }
     }
 
-    /// Writes a snippet with its marks, cut to the width that is there.
+    /// Writes a snippet with its matches highlighted, cut to `room` columns.
     fn marked(&self, out: &mut dyn Write, hit: &Hit, room: usize) -> io::Result<()> {
         let snippet = &hit.snippet;
         let mut room = room.saturating_sub(2);
@@ -169,7 +169,7 @@ impl Screen {
     }
 }
 
-/// Writes hits for a pipe: session, time, role, project and snippet, with tabs between, nothing cut.
+/// Writes one tab-separated line per hit, for pipes: session, time, speaker, project and the whole snippet.
 pub fn plain(out: &mut dyn Write, response: &SearchAnswer) -> io::Result<()> {
     for SessionHits { session, hits, .. } in &response.sessions {
         for hit in hits {
@@ -187,8 +187,8 @@ pub fn plain(out: &mut dyn Write, response: &SearchAnswer) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes one line for each session: its id, or the paths of its files, or the number of its hits. Paths are given byte
-/// by byte for a program, and made safe for a terminal.
+/// Writes one entry per session: its id, its number of hits, or the paths of its files. Paths are written byte for byte
+/// for programs, and made safe for a terminal for people.
 pub fn sessions(
     out: &mut dyn Write,
     response: &SearchAnswer,
@@ -217,18 +217,18 @@ pub fn sessions(
     Ok(())
 }
 
-/// What is listed of each session.
+/// The entry to list for each session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Listing {
     /// Its id.
     Ids,
-    /// The transcripts the hits are in, as far as they are still there.
+    /// The transcripts that contain its hits, if they still exist.
     Paths,
     /// Its id and the number of its hits.
     Counts,
 }
 
-/// A path for a program: every byte of it.
+/// Writes a path byte for byte, for programs.
 #[cfg(unix)]
 fn write_path(out: &mut dyn Write, path: &std::path::Path) -> io::Result<()> {
     use std::os::unix::ffi::OsStrExt as _;
@@ -240,16 +240,17 @@ fn write_path(out: &mut dyn Write, path: &std::path::Path) -> io::Result<()> {
     write!(out, "{}", path.display())
 }
 
-/// Says what else to try, one suggestion a line.
+/// Formats a suggestion as one line.
 pub fn suggestion(suggestion: &Suggestion) -> String {
     let query = suggestion.query.as_ref().map(|query| format!(": {query}")).unwrap_or_default();
     format!("{}{query} ({})", suggestion.change, count(suggestion.hits, "hit"))
 }
 
-/// How to go on with what was found; said once, as each session has its id beside its title.
+/// Returns the command that resumes a session. It is shown once, because each session shows its id next to its title.
 fn resume(response: &SearchAnswer) -> Option<String> {
-    let sessions = response.sessions.iter().map(|one| &one.session);
-    let mut ids: Vec<String> = sessions.filter(|one| one.can_be_resumed()).map(|one| short(&one.id)).collect();
+    let sessions = response.sessions.iter().map(|found| &found.session);
+    let mut ids: Vec<String> =
+        sessions.filter(|session| session.can_be_resumed()).map(|session| short(&session.id)).collect();
     ids.dedup();
     let id = match ids.as_slice() {
         [] => return None,
@@ -259,14 +260,14 @@ fn resume(response: &SearchAnswer) -> Option<String> {
     Some(format!("unspool resume {id}"))
 }
 
-/// Why a hit stands where it does.
+/// Explains the score of a hit.
 fn why(hit: &Hit) -> String {
     match hit.factors {
         Some(f) => format!(
             "score {:.2} = words {:.2} × title {:.1} × lift {:.2} × kind {:.2} × coverage {:.2} × verbatim {:.1} × age {:.2}",
             hit.score, f.words, f.title, f.lift, f.kind, f.coverage, f.verbatim, f.age
         ),
-        None => format!("score {:.2}, not looked at closely", hit.score),
+        None => format!("score {:.2}, not rescored", hit.score),
     }
 }
 
@@ -274,7 +275,7 @@ fn short(id: &Untrusted) -> String {
     id.line().chars().take(8).collect()
 }
 
-/// Who speaks, in a word.
+/// Returns a short name for the speaker, and its style.
 pub(in crate::render) fn who(role: Role, kind: Kind, tool: Option<&Untrusted>) -> (String, Style) {
     let tool = || tool.map(|tool| cut(&tool.line(), WHO_WIDTH));
     match (role, kind) {
@@ -297,7 +298,7 @@ pub(in crate::render) fn who(role: Role, kind: Kind, tool: Option<&Untrusted>) -
     }
 }
 
-/// Where to begin so that the first mark is in view.
+/// Returns the offset to start at so that the first match is visible, and whether text before it is cut.
 fn first_shown(text: &str, mark: usize, room: usize, cut_before: bool) -> (usize, bool) {
     if text[..mark].width() < room * 2 / 3 {
         return (0, cut_before);

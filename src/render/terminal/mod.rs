@@ -1,4 +1,4 @@
-//! Answers as text for a terminal.
+//! Renders answers as text for a terminal.
 
 pub mod style;
 pub mod sessions;

@@ -1,4 +1,4 @@
-//! Sessions as a list for people, as lines for a pipe, as JSON and as a table for a spreadsheet.
+//! Renders sessions as a list for people, tab-separated lines, JSON or CSV.
 
 use std::io::{self, Write};
 
@@ -22,7 +22,7 @@ impl Screen {
             let place = vec![self.project(&session.project), session.branch.line()];
             let place = fitted(place, Vec::new(), (self.width / 2).saturating_sub(4));
             let room = self.width.saturating_sub(id.len() + place.width() + 4).max(20);
-            let title = cut(&named(session), room);
+            let title = cut(&title_of(session), room);
             writeln!(out, "{DIM}{id}{DIM:#}  {TITLE}{}{TITLE:#}  {DIM}{place}{DIM:#}", pad(&title, room))?;
             for line in wrapped(&self.session_facts(session), self.width.saturating_sub(10)) {
                 writeln!(out, "          {DIM}{line}{DIM:#}")?;
@@ -47,7 +47,7 @@ impl Screen {
         writeln!(out, "          {DIM}└ {id}{DIM:#}  {}  {DIM}{facts}{DIM:#}", cut(&agent.title.line(), room))
     }
 
-    /// What there is to say about a session besides its name.
+    /// Returns the facts about a session besides its title.
     pub(in crate::render) fn session_facts(&self, session: &Session) -> Vec<String> {
         let mut facts = Vec::new();
         facts.extend(session.first.map(|first| self.when(first)));
@@ -76,9 +76,9 @@ impl Screen {
         facts
     }
 
-    /// Says above a conversation whose it is.
+    /// Writes the heading of a conversation.
     pub fn session_head(&self, out: &mut dyn Write, session: &Session) -> io::Result<()> {
-        writeln!(out, "{TITLE}{}{TITLE:#}", cut(&named(session), self.width))?;
+        writeln!(out, "{TITLE}{}{TITLE:#}", cut(&title_of(session), self.width))?;
         let mut place = vec![self.path(std::path::Path::new(session.project.raw())), session.branch.line()];
         place.push(session.id.line());
         place.retain(|part| !part.is_empty());
@@ -89,18 +89,18 @@ impl Screen {
         Ok(())
     }
 
-    /// A day and time in few columns.
+    /// Formats a time as date, hour and minute.
     fn when(&self, time: i64) -> String {
         let zoned = jiff::Timestamp::from_millisecond(time).map(|time| time.to_zoned(self.zone.clone()));
         zoned.map(|time| time.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
     }
 }
 
-fn named(session: &Session) -> String {
+fn title_of(session: &Session) -> String {
     if session.title.is_empty() { "(untitled)".to_string() } else { session.title.line() }
 }
 
-/// What is out of the ordinary about a session.
+/// Returns notes about anything unusual in a session.
 pub(in crate::render) fn marks(session: &Session) -> Vec<String> {
     let id = |id: &Untrusted| id.line().chars().take(8).collect::<String>();
     let mut marks = Vec::new();
@@ -118,7 +118,7 @@ pub(in crate::render) fn marks(session: &Session) -> Vec<String> {
     marks
 }
 
-/// A length of time in few letters.
+/// Formats a duration in its one or two largest units.
 fn brief(ms: i64) -> String {
     let minutes = ms / 60_000;
     match minutes {
@@ -128,7 +128,7 @@ fn brief(ms: i64) -> String {
     }
 }
 
-/// A number in few digits.
+/// Formats a number with few digits.
 pub(in crate::render) fn short(number: u64) -> String {
     match number {
         0..10_000 => number.to_string(),
@@ -138,14 +138,14 @@ pub(in crate::render) fn short(number: u64) -> String {
     }
 }
 
-/// A model without its maker and its date.
+/// Returns the name of a model without `claude-` and the date.
 pub(in crate::render) fn short_model(model: &str) -> String {
     let name = model.strip_prefix("claude-").unwrap_or(model);
     let date = name.rsplit('-').next().filter(|part| part.len() == 8 && part.bytes().all(|byte| byte.is_ascii_digit()));
     cut(date.map_or(name, |date| &name[..name.len() - date.len() - 1]), 24)
 }
 
-/// Writes sessions for a pipe: id, last time, project, branch, prompts, messages and title, with tabs between.
+/// Writes one tab-separated line per session, for pipes: id, last time, project, branch, prompts, messages and title.
 pub fn plain(out: &mut dyn Write, sessions: &[Session]) -> io::Result<()> {
     for session in sessions {
         let last = session.last.map(timestamp).unwrap_or_default();
@@ -156,17 +156,17 @@ pub fn plain(out: &mut dyn Write, sessions: &[Session]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes sessions as JSON, one a line.
+/// Writes one line of JSON per session.
 pub fn json(out: &mut dyn Write, sessions: &[Session]) -> io::Result<()> {
     sessions.iter().try_for_each(|session| json::typed(out, "session", session))
 }
 
-/// The columns for a spreadsheet.
+/// The columns of the CSV output.
 const COLUMNS: &str = "session_id,title,project,branch,started,ended,length_ms,resumptions,idle_ms,prompts,messages,\
                        tool_uses,files_changed,agents,models,input_tokens,cache_write_tokens,cache_read_tokens,\
                        output_tokens,bytes,source_missing,background,forked_from,continues,continued_in";
 
-/// Writes sessions as a table for a spreadsheet; tokens are those of the session and its subagents.
+/// Writes sessions as CSV. Tokens include those of subagents.
 pub fn csv(out: &mut dyn Write, sessions: &[Session]) -> io::Result<()> {
     writeln!(out, "{COLUMNS}")?;
     for session in sessions {
@@ -187,7 +187,7 @@ pub fn csv(out: &mut dyn Write, sessions: &[Session]) -> io::Result<()> {
     Ok(())
 }
 
-/// A cell: quoted where it must be, and never taken for a formula.
+/// Returns a CSV cell, quoted if necessary. A leading apostrophe keeps a spreadsheet from reading it as a formula.
 fn quoted(cell: &str) -> String {
     let guarded = if cell.starts_with(['=', '+', '-', '@']) { format!("'{cell}") } else { cell.to_string() };
     if guarded.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", guarded.replace('"', "\"\"")) } else { guarded }
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_no_formulas() {
+    fn csv_cells_are_never_formulas() {
         for (cell, written) in [
             ("plain", "plain"),
             ("a,b", "\"a,b\""),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn models_lose_their_date() {
+    fn short_models_have_no_prefix_and_no_date() {
         assert_eq!(short_model("claude-opus-4-1-20250805"), "opus-4-1");
         assert_eq!(short_model("glm-4.6"), "glm-4.6");
     }

@@ -1,4 +1,4 @@
-//! Figures on a terminal: one screen that sums up, or a table by day, project, model and the like.
+//! Shows statistics on a terminal: a summary on one screen, or a table by day, project, model and so on.
 
 use std::io::{self, Write};
 
@@ -11,15 +11,15 @@ use crate::render::charts::{Shades, bar, duration, shade, short, sparkline, sque
 use crate::render::terminal::style::{DIM, PERSON, Screen, TITLE, count, cut, pad, thousands};
 use crate::untrusted::Untrusted;
 
-/// How many models, projects, tools and files the summary shows.
+/// The number of models, projects, tools and files in the summary.
 const SHOWN: usize = 5;
-/// The most weeks a calendar shows.
+/// The maximum number of weeks in the calendar.
 const WEEKS: usize = 53;
-/// From how many columns on numbers are shown to the last digit.
+/// The minimum width for numbers with all digits.
 const WIDE: usize = 110;
 
 impl Screen {
-    /// Shows the figures on one screen.
+    /// Shows the summary on one screen.
     pub fn stats(&self, out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
         self.summary(out, stats)?;
         self.models(out, stats)?;
@@ -37,23 +37,23 @@ impl Screen {
             let (longest, current) = stats.streaks(today);
             let streak = match (longest, current) {
                 (..2, _) => String::new(),
-                (_, 0 | 1) => format!(", {longest} in a row at most"),
-                _ => format!(", {longest} in a row at most, {current} up to now"),
+                (_, 0 | 1) => format!(", longest streak {longest}"),
+                _ => format!(", longest streak {longest}, current streak {current}"),
             };
             row(out, "time", format!("{first} to {last}, {}{streak}", count(stats.days.len(), "active day")))?;
         }
         let sessions = count(as_usize(stats.sessions), "session");
         row(
             out,
-            "said",
+            "activity",
             format!("{} in {sessions}, {}", count(as_usize(prompts), "prompt"), count(as_usize(responses), "response")),
         )?;
         let failed =
             if tool_errors > 0 { format!(", {} failed", percent(tool_errors, tool_calls)) } else { String::new() };
-        row(out, "done", format!("{}{failed}", count(as_usize(tool_calls), "tool call")))?;
+        row(out, "tools", format!("{}{failed}", count(as_usize(tool_calls), "tool call")))?;
         if stats.turns.count > 0 {
             let (median, most) = (duration(stats.turns.median), duration(stats.turns.p90));
-            row(out, "turns", format!("half within {median}, nine of ten within {most}"))?;
+            row(out, "turns", format!("median {median}, 90 % within {most}"))?;
         }
         row(out, "tokens", format!("{TITLE}{}{TITLE:#}  {DIM}{}{DIM:#}", short(tokens.total()), parts(&tokens)))?;
         if let Some(rate) = tokens.hit_rate() {
@@ -65,7 +65,7 @@ impl Screen {
     fn cost_note(&self, stats: &Stats) -> String {
         let unpriced = stats.total.unpriced;
         let without = if unpriced > 0 { format!("; {} tokens unpriced", short(unpriced)) } else { String::new() };
-        format!("estimate by API prices of {PRICES_OF}{without}")
+        format!("estimated from API prices of {PRICES_OF}{without}")
     }
 
     fn models(&self, out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
@@ -120,7 +120,7 @@ impl Screen {
         self.table(out, &["most edited file", "edits"], "lr", &rows.collect::<Vec<_>>(), 0)
     }
 
-    /// Shows a year, a column for each week.
+    /// Shows a calendar of up to a year, one column per week.
     fn calendar(&self, out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
         let Some((first, last)) = stats.span else { return Ok(()) };
         let weeks = WEEKS.min(self.width.saturating_sub(6));
@@ -146,10 +146,10 @@ impl Screen {
             writeln!(out)?;
         }
         let legend: String = (0..5).map(|level| shade(level, self.ascii)).collect();
-        writeln!(out, "{DIM}     responses a day, less {legend} more{DIM:#}")
+        writeln!(out, "{DIM}     responses per day, less {legend} more{DIM:#}")
     }
 
-    /// Shows when people work.
+    /// Shows prompts by hour and by weekday.
     fn patterns(&self, out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
         let hours = stats.hours.map(|figures| figures.prompts);
         let days = stats.weekdays.map(|figures| figures.prompts);
@@ -167,7 +167,7 @@ impl Screen {
         writeln!(out, "{DIM}prompts by day{DIM:#}    {}", named.collect::<Vec<_>>().join("  "))
     }
 
-    /// Shows a table with one row for each group.
+    /// Shows a table with one row per group.
     pub fn groups(&self, out: &mut dyn Write, stats: &Stats, by: By, limit: usize) -> io::Result<()> {
         if by == By::Tool {
             return self.by_tool(out, stats, limit);
@@ -184,7 +184,7 @@ impl Screen {
         let all = groups.iter().map(|group| &group.figures).chain([&stats.total]);
         let mut rows: Vec<Vec<String>> = all.map(|figures| self.cells(figures)).collect();
         if by == By::Model {
-            // A model is not prompted, it answers.
+            // Prompts are not counted by model.
             head.remove(0);
             rows.iter_mut().for_each(|row| drop(row.remove(0)));
         }
@@ -206,14 +206,14 @@ impl Screen {
         head.insert(0, by.name());
         head.push("");
         if is_time && rest > 0 {
-            writeln!(out, "{DIM}… {} before{DIM:#}", count(rest, by.name()))?;
+            writeln!(out, "{DIM}… {}{DIM:#}", count(rest, &format!("earlier {}", by.name())))?;
         }
         let align = format!("l{}l", "r".repeat(head.len() - 2));
         self.table(out, &head, &align, &rows, 0)?;
         writeln!(out, "{DIM}cost: {}{DIM:#}", self.cost_note(stats))
     }
 
-    /// The figures of a group, as they stand in a table.
+    /// Returns the table cells of a group.
     fn cells(&self, figures: &Figures) -> Vec<String> {
         let number = |value: u64| if self.width >= WIDE { thousands(value) } else { short(value) };
         let Tokens { input, cache_write, cache_read, output, .. } = figures.tokens;
@@ -247,7 +247,7 @@ impl Screen {
         }
     }
 
-    /// Writes rows under a head, each column as wide as it has to be.
+    /// Writes a table with a header. Each column is as wide as its widest cell.
     fn table(
         &self,
         out: &mut dyn Write,
@@ -278,7 +278,7 @@ impl Screen {
         Ok(())
     }
 
-    /// A path with `~` for the user's home; what has none is said to have none.
+    /// Returns a path with `~` for the user's home, or `(unknown)` if it is empty.
     fn folder(&self, path: &Untrusted) -> String {
         if path.is_empty() { "(unknown)".to_string() } else { self.path(std::path::Path::new(path.raw())) }
     }
@@ -288,40 +288,40 @@ impl Screen {
     }
 }
 
-/// How wide a column has to be.
+/// Returns the width of the widest cell in a column.
 fn widest(head: &[&str], rows: &[Vec<String>], column: usize) -> usize {
     let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width());
     cells.chain(head.get(column).map(|name| name.width())).max().unwrap_or(0)
 }
 
-/// What bars are drawn by: what a group cost, or its tokens where nothing has a price.
+/// Returns the value that bars show: the cost of a group, or its tokens if it has no price.
 pub(in crate::render) fn weight(figures: &Figures) -> u64 {
     if figures.cost > 0 { figures.cost } else { figures.tokens.total() }
 }
 
-/// The Monday of the week a day is in.
+/// Returns the Monday of the week that contains a day.
 pub(in crate::render) fn monday_of(date: Date) -> Date {
     date.checked_sub(i64::from(date.weekday().to_monday_zero_offset()).days()).unwrap_or(date)
 }
 
-/// The same day a week later.
+/// Returns the same day a week later.
 pub(in crate::render) fn next_week(date: Date) -> Option<Date> {
     date.checked_add(1.week()).ok()
 }
 
-/// Adds up days by week, from the first week to the last, empty ones too.
+/// Sums days by week, from the first week to the last, including empty ones.
 pub(in crate::render) fn by_week(days: &std::collections::BTreeMap<Date, u64>, first: Date, last: Date) -> Vec<u64> {
     let mondays = std::iter::successors(Some(monday_of(first)), |monday| next_week(*monday));
     let week = |monday: Date| days.range(monday..next_week(monday).unwrap_or(monday)).map(|(_, value)| value).sum();
     mondays.take_while(|monday| *monday <= last).map(week).collect()
 }
 
-/// The names of months over the weeks in which they begin.
+/// Returns a line with the name of each month above the week in which it starts.
 fn months(mondays: &[Date]) -> String {
     let mut line = String::new();
     for (place, monday) in mondays.iter().enumerate() {
-        let begins = place == 0 || monday.day() <= 7;
-        if begins
+        let starts = place == 0 || monday.day() <= 7;
+        if starts
             && line.width() <= place
             && (place > 0 || mondays.get(1..3).is_none_or(|next| next.iter().all(|next| next.day() > 7)))
         {
@@ -332,7 +332,7 @@ fn months(mondays: &[Date]) -> String {
     line.trim_end().to_string()
 }
 
-/// The sorts of tokens, one by one.
+/// Lists the tokens by type.
 pub(in crate::render) fn parts(tokens: &Tokens) -> String {
     let Tokens { input, cache_write, cache_read, output, .. } = *tokens;
     format!(
@@ -344,7 +344,7 @@ pub(in crate::render) fn parts(tokens: &Tokens) -> String {
     )
 }
 
-/// What a group cost; what is not known is a question mark, never nothing.
+/// Formats the cost of a group. An unknown cost is a question mark, never 0.
 pub(in crate::render) fn money(figures: &Figures) -> String {
     let dollars = figures.dollars();
     let mark = if figures.unpriced > 0 { "+?" } else { "" };
@@ -357,7 +357,7 @@ pub(in crate::render) fn money(figures: &Figures) -> String {
     }
 }
 
-/// A share in percent; none of none is nothing to speak of.
+/// Formats a share in percent, or nothing if the whole is 0.
 pub(in crate::render) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return String::new();
@@ -369,7 +369,7 @@ pub(in crate::render) fn name_of(name: &Untrusted) -> String {
     if name.is_empty() { "(unknown)".to_string() } else { name.line() }
 }
 
-/// The end of a path, which tells more than its beginning.
+/// Cuts a path at its start, because its end says more.
 fn tail(path: &str, width: usize) -> String {
     if path.width() <= width {
         return path.to_string();
@@ -396,7 +396,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_prices_are_never_nothing() {
+    fn unknown_costs_are_never_zero() {
         let cost = |cost, unpriced| money(&Figures { cost, unpriced, ..Figures::default() });
         assert_eq!(cost(0, 0), "$0");
         assert_eq!(cost(0, 5), "?");
@@ -406,14 +406,14 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_cut_at_their_beginning() {
+    fn paths_are_cut_at_the_start() {
         assert_eq!(tail("/home/u/work/shop", 40), "/home/u/work/shop");
         assert_eq!(tail("/home/u/work/shopfront", 16), "…/work/shopfront");
         assert_eq!(tail("averyveryverylongname", 8), "…ongname");
     }
 
     #[test]
-    fn months_stand_over_their_weeks() {
+    fn months_are_above_their_weeks() {
         let mondays: Vec<Date> =
             std::iter::successors(Some(jiff::civil::date(2026, 1, 5)), |date| next_week(*date)).take(12).collect();
         assert_eq!(months(&mondays), "Jan Feb Mar");

@@ -1,4 +1,4 @@
-//! For people: what was found on a terminal, or line by line in a pipe.
+//! Styles and layout helpers for the terminal, and the screens of `status`, `index` and `verify`.
 
 use std::io::{self, Write};
 
@@ -11,18 +11,18 @@ pub use crate::units::{bytes, count, thousands};
 use crate::untrusted::{Untrusted, one_line};
 use crate::update::{Lag, Report};
 
-/// How to show things on a terminal.
+/// Display settings: the terminal, the time and the home folder.
 #[derive(Clone, Debug)]
 pub struct Screen {
-    /// Columns.
+    /// The width in columns.
     pub width: usize,
-    /// The time, in milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     pub now: i64,
     /// The time zone.
     pub zone: jiff::tz::TimeZone,
     /// The user's home, shown as `~`.
     pub home: Option<String>,
-    /// Whether the terminal can show nothing but ASCII; charts have a stand-in for every block.
+    /// Set if the terminal can only show ASCII. Charts then use ASCII characters.
     pub ascii: bool,
 }
 
@@ -35,14 +35,14 @@ pub(in crate::render) const TOOL: Style = AnsiColor::Magenta.on_default();
 pub(in crate::render) const BAD: Style = AnsiColor::Red.on_default();
 
 impl Screen {
-    /// A project by its last folder, or its path when that says nothing.
+    /// Returns the last folder of a project's path, or `~` for the home folder.
     pub(in crate::render) fn project(&self, project: &Untrusted) -> String {
         let line = project.line();
         let name = line.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
         if self.home.as_deref() == Some(project.raw()) { "~".to_string() } else { cut(name, 32) }
     }
 
-    /// A path, with `~` for the user's home.
+    /// Returns a path, with `~` for the user's home.
     pub fn path(&self, path: &std::path::Path) -> String {
         let shown = Untrusted::path(path).line();
         match self.home.as_deref().and_then(|home| shown.strip_prefix(home)).filter(|rest| rest.starts_with('/')) {
@@ -51,7 +51,7 @@ impl Screen {
         }
     }
 
-    /// How long ago, in the largest unit that fits.
+    /// Formats a past time relative to now, in the largest unit that fits.
     pub fn age(&self, time: i64) -> String {
         let seconds = (self.now - time).max(0) / 1000;
         let (number, unit) = match seconds {
@@ -65,7 +65,7 @@ impl Screen {
         format!("{} ago", count(usize::try_from(number).unwrap_or(0), unit))
     }
 
-    /// A moment: the time of day for today, the date otherwise.
+    /// Formats a time: only the time of day if it is today, with the date otherwise.
     pub(in crate::render) fn moment(&self, time: i64) -> String {
         let zoned = |ms| jiff::Timestamp::from_millisecond(ms).map(|time| time.to_zoned(self.zone.clone()));
         let (Ok(time), Ok(now)) = (zoned(time), zoned(self.now)) else { return String::new() };
@@ -78,30 +78,30 @@ impl Screen {
         }
     }
 
-    /// Shows a name and what there is to say of it.
+    /// Writes a name and a value.
     pub fn row(&self, out: &mut dyn Write, name: &str, value: &str) -> io::Result<()> {
         writeln!(out, "{DIM}{name:<12}{DIM:#} {}", one_line(value))
     }
 
-    /// A day, as people write it.
+    /// Formats the day of a time.
     pub(in crate::render) fn day(&self, time: i64) -> String {
         let zoned = jiff::Timestamp::from_millisecond(time).map(|time| time.to_zoned(self.zone.clone()));
         zoned.map(|time| time.strftime("%a %Y-%m-%d").to_string()).unwrap_or_default()
     }
 
-    /// The time of day.
+    /// Formats the time of day.
     pub(in crate::render) fn clock(&self, time: i64) -> String {
         let zoned = jiff::Timestamp::from_millisecond(time).map(|time| time.to_zoned(self.zone.clone()));
         zoned.map(|time| time.strftime("%H:%M").to_string()).unwrap_or_default()
     }
 
-    /// A length of time in its largest unit.
+    /// Formats a duration in its largest unit.
     pub(in crate::render) fn span(&self, ms: i64) -> String {
         let ago = self.age(self.now.saturating_sub(ms));
         ago.strip_suffix(" ago").unwrap_or(&ago).to_string()
     }
 
-    /// Shows how an index is.
+    /// Shows the status of an index.
     pub fn status(
         &self,
         out: &mut dyn Write,
@@ -114,14 +114,14 @@ impl Screen {
         row(out, "roots", roots.iter().map(|root| one_line(root)).collect::<Vec<_>>().join(", "))?;
         let size = &status.size;
         let share = if status.source_bytes > 0 {
-            format!(", {:.1} % of what was read", 100.0 * size.bytes as f64 / status.source_bytes as f64)
+            format!(", {:.1} % of the transcript size", 100.0 * size.bytes as f64 / status.source_bytes as f64)
         } else {
             String::new()
         };
         row(out, "size", format!("{} in {}{share}", bytes(size.bytes), count(size.segments, "segment")))?;
         row(
             out,
-            "holds",
+            "contents",
             format!(
                 "{} from {}, {}, {}",
                 count(size.documents as usize, "document"),
@@ -151,7 +151,7 @@ impl Screen {
         )
     }
 
-    /// Lists problems, one a line.
+    /// Lists problems, one per line.
     pub fn problems(&self, out: &mut dyn Write, problems: &[Problem]) -> io::Result<()> {
         for problem in problems {
             let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -160,7 +160,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Shows what an index run has done: the last line people read, so it has to be true.
+    /// Shows the report of an index run.
     pub fn report(&self, out: &mut dyn Write, report: &Report, seconds: f64) -> io::Result<()> {
         let mut parts = Vec::new();
         for (number, what) in [
@@ -182,7 +182,7 @@ impl Screen {
         let parts = if parts.is_empty() { "no files found".to_string() } else { parts.join(", ") };
         let files = count(report.files, "file");
         if report.interrupted && report.rebuilt.is_some() {
-            writeln!(out, "interrupted before the new index was whole; nothing of it is kept")?;
+            writeln!(out, "interrupted before the new index was complete; it was discarded")?;
             return self.problems(out, &report.problems);
         }
         if report.interrupted {
@@ -194,10 +194,10 @@ impl Screen {
         let documents = count(report.documents as usize, "document");
         write!(out, ": {documents} from {} in {seconds:.1} s", bytes(report.bytes))?;
         if report.interrupted {
-            write!(out, "; the next run goes on from there")?;
+            write!(out, "; the next run continues from there")?;
         }
         if report.carried > 0 {
-            write!(out, "; {} taken over from the old index", count(report.carried as usize, "document"))?;
+            write!(out, "; {} copied from the old index", count(report.carried as usize, "document"))?;
         }
         writeln!(out)?;
         let bad = report.bad + report.oversized;
@@ -209,7 +209,7 @@ impl Screen {
         self.problems(out, &report.problems)
     }
 
-    /// Shows what a check found.
+    /// Shows the result of a check.
     pub fn verdict(&self, out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         self.problems(out, &verdict.problems)?;
         let state =
@@ -223,21 +223,21 @@ impl Screen {
     }
 }
 
-/// Cuts a text to a width, with dots where something is left out.
+/// Cuts a text to a width, with an ellipsis at the cut.
 pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width { text.to_string() } else { format!("{}…", cut_width(text, width.saturating_sub(1))) }
 }
 
-/// Facts with dots between in one line. Where they are too wide, the widest of the names, which come first, gives way;
-/// where that is not enough, the last of them is left out.
+/// Joins names and facts with dots in one line. If they are too wide, cuts the widest name. If that is not enough,
+/// drops the last name.
 pub(in crate::render) fn fitted(mut names: Vec<String>, mut facts: Vec<String>, width: usize) -> String {
     names.retain(|name| !name.is_empty());
     facts.retain(|fact| !fact.is_empty());
-    let wide = |all: &[String]| all.iter().map(|one| one.width() + 3).sum::<usize>();
+    let wide = |all: &[String]| all.iter().map(|part| part.width() + 3).sum::<usize>();
     while wide(&names) + wide(&facts) > width + 3 {
         let excess = wide(&names) + wide(&facts) - width - 3;
         let Some(widest) = names.iter_mut().max_by_key(|name| name.width()) else { break };
-        // Less than this tells nothing.
+        // A shorter name would say nothing.
         let room = widest.width().saturating_sub(excess).max(10);
         if room < widest.width() {
             *widest = cut(widest, room);
@@ -249,7 +249,7 @@ pub(in crate::render) fn fitted(mut names: Vec<String>, mut facts: Vec<String>, 
     names.join(" · ")
 }
 
-/// Facts with dots between, over as many lines as they take.
+/// Joins facts with dots, over as many lines as necessary.
 pub(in crate::render) fn wrapped(facts: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for fact in facts {
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_widest_fact_gives_way() {
+    fn the_widest_name_is_cut() {
         for (names, facts, width, expected) in [
             (&["shop", "main"][..], &["2 days ago"][..], 40, "shop · main · 2 days ago"),
             (&["shop", ""], &["2 days ago"], 40, "shop · 2 days ago"),
@@ -299,11 +299,11 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_says_how_far_a_run_came() {
+    fn reports_say_how_far_a_run_got() {
         let screen = Screen { width: 80, now: 0, zone: jiff::tz::TimeZone::UTC, home: None, ascii: false };
         let report = Report { files: 140, new: 33, documents: 9, bytes: 2_000_000, ..Report::default() };
         let interrupted = Report { interrupted: true, bad: 1, ..report.clone() };
-        let rebuilding = Report { interrupted: true, rebuilt: Some("asked for".into()), ..report.clone() };
+        let rebuilding = Report { interrupted: true, rebuilt: Some("requested".into()), ..report.clone() };
         for (report, expected) in [
             (
                 Report { bad: 2, ..report },
@@ -311,9 +311,9 @@ mod tests {
             ),
             (
                 interrupted,
-                "interrupted after 33 of 140 files (33 new): 9 documents from 2.0 MB in 1.0 s; the next run goes on from there\n1 line could not be read as a record; `unspool status --problems` lists it\n",
+                "interrupted after 33 of 140 files (33 new): 9 documents from 2.0 MB in 1.0 s; the next run continues from there\n1 line could not be read as a record; `unspool status --problems` lists it\n",
             ),
-            (rebuilding, "interrupted before the new index was whole; nothing of it is kept\n"),
+            (rebuilding, "interrupted before the new index was complete; it was discarded\n"),
         ] {
             let mut out = Vec::new();
             screen.report(&mut out, &report, 1.0).expect("written");

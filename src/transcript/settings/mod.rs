@@ -260,8 +260,7 @@ fn require<T>(found: Option<T>) -> Result<T> {
 }
 
 fn unreadable(why: &str) -> Error {
-    Error::new(ErrorKind::Other, format!("the settings are not understood: {why}"))
-        .hint("put the file right; nothing was changed")
+    Error::new(ErrorKind::Other, format!("cannot parse the settings: {why}")).hint("fix the file; nothing was changed")
 }
 
 fn unknown_form() -> Error {

@@ -45,7 +45,7 @@ impl Style {
 /// Returns the range of the top-level object of a text.
 pub(super) fn whole(text: &str) -> Result<Range<usize>, String> {
     let value: &RawValue = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    if value.get().starts_with('{') { Ok(range_of(text, value)) } else { Err("it is no object".to_string()) }
+    if value.get().starts_with('{') { Ok(range_of(text, value)) } else { Err("not a JSON object".to_string()) }
 }
 
 /// Returns the members of an object, in order; `None` if it is not an object.

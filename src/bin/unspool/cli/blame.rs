@@ -1,4 +1,4 @@
-//! `unspool blame`: which session wrote which line.
+//! `unspool blame`: shows the session that wrote each line of a file.
 
 use std::path::Path;
 
@@ -17,19 +17,19 @@ use crate::pager;
 
 /// Show which session wrote each line of a file
 ///
-/// The recorded edits are replayed and compared with the file as it is. `-` marks lines that no session wrote, `~`
-/// lines that something outside of sessions changed: a formatter, a hand.
+/// Replays the recorded edits and compares the result with the file on disk. `-` marks lines that no session wrote, `~`
+/// marks lines that were changed outside of sessions, such as by a formatter or by hand.
 #[derive(Args, Debug)]
 pub(crate) struct BlameArgs {
-    /// The file, as it is on disk
+    /// File on disk
     #[arg(value_name = "FILE")]
     file: String,
 
-    /// Only these lines: 10,40 or 10,+5 or 10
+    /// Show only these lines: 10,40 or 10,+5 or 10
     #[arg(long, short = 'L', value_name = "FROM,TO")]
     lines: Option<String>,
 
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 
@@ -54,17 +54,17 @@ pub(crate) fn run(config: &Config, args: &BlameArgs) -> anyhow::Result<u8> {
     Ok(exit_code::OK)
 }
 
-/// Reads a file of the user's.
+/// Reads a file given by the user.
 pub(super) fn read(path: &str) -> anyhow::Result<String> {
     let bytes = fs_err::read(Path::new(path)).map_err(|error| {
-        Error::new(ErrorKind::Usage, error.to_string()).hint("`unspool recover` finds files that are gone")
+        Error::new(ErrorKind::Usage, error.to_string()).hint("`unspool recover` restores deleted files")
     })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads `10,40`, `10,+5` or `10`.
+/// Parses `10,40`, `10,+5` or `10`.
 fn range(text: &str) -> anyhow::Result<(usize, usize)> {
-    let wrong = || Error::new(ErrorKind::Usage, format!("cannot read {text:?} as lines")).hint("say it as 10,40");
+    let wrong = || Error::new(ErrorKind::Usage, format!("cannot read {text:?} as lines")).hint("use the form 10,40");
     let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong());
     let (from, to) = text.split_once(',').unwrap_or((text, text));
     let from = if from.trim().is_empty() { 1 } else { number(from)? };

@@ -1,4 +1,4 @@
-//! `unspool completions`: what a shell needs to complete our commands.
+//! `unspool completions`: shell completion scripts.
 
 use clap::Args;
 use clap_complete::Shell;
@@ -6,10 +6,10 @@ use clap_complete::Shell;
 use crate::exit_code;
 use crate::out::{self, Color};
 
-/// Print completions for a shell
+/// Print a completion script for a shell
 ///
 /// bash: unspool completions bash > ~/.local/share/bash-completion/completions/unspool
-/// zsh: unspool completions zsh > a folder of your fpath, as _unspool
+/// zsh: unspool completions zsh > _unspool, in a folder of your fpath
 /// fish: unspool completions fish > ~/.config/fish/completions/unspool.fish
 /// PowerShell: unspool completions powershell >> $PROFILE
 #[derive(Args, Debug)]

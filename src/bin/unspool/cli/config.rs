@@ -1,4 +1,4 @@
-//! `unspool config`: what holds, where it comes from, and the file it may stand in.
+//! `unspool config`: shows settings and their origins, and edits the configuration file.
 
 use clap::{Args, Subcommand};
 use unspool::error::{Error, ErrorKind};
@@ -11,34 +11,34 @@ use crate::out::{self, Color};
 
 /// Show or change the configuration
 ///
-/// Without a command, shows every setting, its value and where that comes from. Options win over environment
-/// variables, those over the file, and the file over what is built in.
+/// Without a command, shows every setting, its value and where it comes from. Options override environment variables,
+/// those override the file, and the file overrides the defaults.
 #[derive(Args, Debug)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     command: Option<ConfigCommand>,
 
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    /// Say where the file is, or would be
+    /// Print the path of the file, even if it does not exist
     Path,
-    /// Write a file that explains every setting; never over one that is there
+    /// Write a file that explains every setting; never replaces an existing file
     Init,
-    /// Say what holds for one setting
+    /// Print the value of a setting
     Get {
         /// roots, index_dir, color, pager or limit
         key: String,
     },
-    /// Write one setting to the file, and leave the rest of it as it is
+    /// Write a setting to the file, and leave the rest unchanged
     Set {
         /// roots, index_dir, color, pager or limit
         key: String,
-        /// The value; several folders with commas
+        /// New value; separate several folders with commas
         value: String,
     },
 }
@@ -75,8 +75,8 @@ fn show(config: &Config, json: bool) -> anyhow::Result<()> {
     }
     let screen = config.screen();
     out::print(config.color, |out| {
-        let there = if config.file_is_there() { "" } else { "  (not there; `unspool config init` writes it)" };
-        writeln!(out, "{:<10} {}{there}", "file", screen.path(&config.file))?;
+        let missing = if config.file_is_there() { "" } else { "  (does not exist; `unspool config init` writes it)" };
+        writeln!(out, "{:<10} {}{missing}", "file", screen.path(&config.file))?;
         let short = |path: &str| screen.path(std::path::Path::new(path));
         let shown = |value: &str| value.split(", ").map(short).collect::<Vec<_>>().join(", ");
         let width = rows.iter().map(|(_, value, _)| shown(value).chars().count()).max().unwrap_or(0);
@@ -101,7 +101,7 @@ fn get(config: &Config, key: &str) -> anyhow::Result<()> {
 fn init() -> anyhow::Result<()> {
     let path = config::file()?;
     if path.try_exists().unwrap_or(true) {
-        return Err(Error::new(ErrorKind::Usage, format!("there is a configuration already: {}", path.display()))
+        return Err(Error::new(ErrorKind::Usage, format!("the configuration already exists: {}", path.display()))
             .hint("edit it, or change one setting with `unspool config set`")
             .into());
     }
@@ -122,15 +122,15 @@ fn set(key: &str, value: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes the file whole or not at all.
+/// Writes the file atomically.
 fn write(path: &std::path::Path, text: &str) -> anyhow::Result<()> {
     let failed = |error| Error::io("write the configuration", path, error);
     if let Some(folder) = path.parent() {
         fs_err::create_dir_all(folder).map_err(failed)?;
     }
-    let beside = path.with_extension("toml.new");
-    fs_err::write(&beside, text).map_err(failed)?;
-    fs_err::rename(&beside, path).map_err(failed)?;
+    let temporary = path.with_extension("toml.new");
+    fs_err::write(&temporary, text).map_err(failed)?;
+    fs_err::rename(&temporary, path).map_err(failed)?;
     Ok(())
 }
 
@@ -138,7 +138,7 @@ fn known(key: &str) -> anyhow::Result<&'static str> {
     let found = KEYS.iter().map(|(known, _)| *known).find(|known| *known == key);
     if key == PRICES {
         return Err(Error::new(ErrorKind::Usage, "prices are a table; edit the file")
-            .hint("`unspool config path` names it")
+            .hint("`unspool config path` prints its path")
             .into());
     }
     Ok(found.ok_or_else(|| Error::new(ErrorKind::Usage, config_file::unknown_key(key, config_file::known_keys())))?)

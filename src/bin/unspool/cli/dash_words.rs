@@ -1,4 +1,4 @@
-//! Which words of a command line are options, and which are what is looked for: `oauth -github`, `git push --force`.
+//! Tells options from search words that start with a dash: `oauth -github`, `git push --force`.
 
 use std::ffi::OsString;
 
@@ -7,14 +7,15 @@ use clap::{Arg, Command};
 
 use unspool::archive::quoted;
 
-/// Options of every command that are not in the list of arguments.
+/// Options of all commands that are not in clap's list of arguments.
 const ALWAYS: [&str; 4] = ["-h", "--help", "-V", "--version"];
-/// A slip in an option is told from a word by at most so many letters, the second number being for long ones.
-const SLIPS: (usize, usize) = (1, 2);
+/// The maximum edit distance at which a word counts as a misspelled option, for short and for long options.
+const TYPOS: (usize, usize) = (1, 2);
+/// The minimum length of a long option.
 const LONG: usize = 8;
 
-/// Marks the words that begin with a dash but are not options of a search, by a blank in front: clap does not take such
-/// a word for an option. What follows `--` is left alone. The options of a search are only listed if they are needed.
+/// Marks words that start with a dash but are not options of a search with a leading blank, so that clap does not read
+/// them as options. Words after `--` are unchanged. `search` is only called if a word starts with a dash.
 pub(super) fn apart(args: Vec<OsString>, search: impl FnOnce() -> Command) -> Vec<OsString> {
     if !args.iter().any(|arg| arg.as_encoded_bytes().starts_with(b"-")) {
         return args;
@@ -38,12 +39,12 @@ pub(super) fn apart(args: Vec<OsString>, search: impl FnOnce() -> Command) -> Ve
     words
 }
 
-/// A word that begins with a dash, marked as being no option.
+/// Marks a word that starts with a dash as not an option.
 pub(super) fn marked(word: &str) -> OsString {
     format!(" {word}").into()
 }
 
-/// The words as they were typed.
+/// Joins words, without their marks.
 pub(super) fn joined(words: &[String]) -> String {
     let unmarked = |word: &String| match word.strip_prefix(' ') {
         Some(rest) if rest.starts_with('-') => rest.to_string(),
@@ -71,20 +72,21 @@ fn reading(search: &Command, text: &str) -> Reading {
 
 fn long_option(search: &Command, text: &str) -> Reading {
     let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-    let has_name = |arg: &&Arg, fits: &dyn Fn(&str) -> bool| {
+    let has_name = |arg: &&Arg, matches: &dyn Fn(&str) -> bool| {
         let aliases = arg.get_all_aliases().unwrap_or_default();
-        arg.get_long().into_iter().chain(aliases).any(fits)
+        arg.get_long().into_iter().chain(aliases).any(matches)
     };
-    if let Some(arg) = search.get_arguments().find(|arg| has_name(arg, &|one| one == name)) {
+    if let Some(arg) = search.get_arguments().find(|arg| has_name(arg, &|option| option == name)) {
         return if needs_value(arg) && value.is_none() { Reading::Needs } else { Reading::Option };
     }
-    let slips = if name.len() < LONG { SLIPS.0 } else { SLIPS.1 };
-    // clap will say which option was meant.
-    let is_slip = search.get_arguments().any(|arg| has_name(&arg, &|one| strsim::osa_distance(one, name) <= slips));
-    if is_slip { Reading::Option } else { Reading::Word }
+    let typos = if name.len() < LONG { TYPOS.0 } else { TYPOS.1 };
+    // clap reports a misspelled option, with a suggestion.
+    let is_typo =
+        search.get_arguments().any(|arg| has_name(&arg, &|option| strsim::osa_distance(option, name) <= typos));
+    if is_typo { Reading::Option } else { Reading::Word }
 }
 
-/// Reads short options in one word, the last perhaps with a number after it: `lc`, `n5`.
+/// Reads a cluster of short options; the last may be followed by a number: `lc`, `n5`.
 fn cluster(search: &Command, letters: &str) -> Reading {
     let mut flags: Vec<&Arg> = Vec::new();
     for (at, letter) in letters.char_indices() {
@@ -102,12 +104,12 @@ fn cluster(search: &Command, letters: &str) -> Reading {
         }
         flags.push(arg);
     }
-    // Flags that cannot go together, or are there twice, were not meant as flags: `-cli`, `-ll`.
-    let excludes = |one: &Arg, other: &Arg| one == other || search.get_arg_conflicts_with(one).contains(&other);
+    // Flags that conflict or are repeated were not meant as flags: `-cli`, `-ll`.
+    let excludes = |flag: &Arg, other: &Arg| flag == other || search.get_arg_conflicts_with(flag).contains(&other);
     let clash = flags
         .iter()
         .enumerate()
-        .any(|(at, one)| flags[at + 1..].iter().any(|other| excludes(one, other) || excludes(other, one)));
+        .any(|(at, flag)| flags[at + 1..].iter().any(|other| excludes(flag, other) || excludes(other, flag)));
     if clash { Reading::Word } else { Reading::Option }
 }
 
@@ -115,7 +117,7 @@ fn needs_value(arg: &Arg) -> bool {
     arg.get_action().takes_values()
 }
 
-/// What to say to somebody who meant to search, with a command as the first word: `unspool file not found`.
+/// Returns a hint for a search whose first word is the name of a command: `unspool file not found`.
 pub(super) fn search_instead(words: &[OsString], error: &clap::Error) -> Option<String> {
     let is_about_words = matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand);
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();

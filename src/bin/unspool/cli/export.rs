@@ -1,4 +1,4 @@
-//! `unspool export`: a conversation as a file that can be shared.
+//! `unspool export`: writes conversations to files that can be shared.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -20,35 +20,35 @@ use crate::out;
 
 /// Write conversations to files that can be shared
 ///
-/// Secrets are masked and the home folder is shortened to ~, but read a file before you share it: no rule knows every
-/// secret. HTML is one file without scripts that loads nothing. Works from the index, so also when Claude Code has
-/// deleted the transcript.
+/// Masks secrets and shortens the home folder to ~, but read a file before you share it: no rule finds every secret.
+/// HTML is one file without scripts or external resources. Works from the index, even if Claude Code has deleted the
+/// transcript.
 #[derive(Args, Debug)]
 pub(crate) struct ExportArgs {
-    /// Sessions, or subagents, by their ids or the beginnings of them
+    /// Sessions or subagents, by id or the start of it
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
 
-    /// What to write
+    /// File format
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     format: Format,
 
-    /// The file to write to, or - for stdout; for several sessions, a folder
+    /// Output file, or - for stdout; for several sessions, a folder
     #[arg(long, short, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
 
-    /// Replace files that are there
+    /// Replace existing files
     #[arg(long)]
     force: bool,
 
-    /// What to write of tool calls
+    /// Level of detail for tool calls
     #[arg(long, value_enum, default_value = "full", value_name = "HOW")]
     tools: HowTools,
 
     #[command(flatten)]
     parts: PartsArgs,
 
-    /// Write secrets and home folders as they are
+    /// Do not mask secrets and home folders
     #[arg(long)]
     reveal: bool,
 
@@ -61,14 +61,14 @@ enum Format {
     /// Markdown
     #[default]
     Md,
-    /// A page for a browser
+    /// One HTML page
     Html,
     /// One JSON document
     Json,
 }
 
 impl Format {
-    fn ending(self) -> &'static str {
+    fn extension(self) -> &'static str {
         match self {
             Self::Md => "md",
             Self::Html => "html",
@@ -83,7 +83,7 @@ pub(crate) fn run(config: &Config, args: &ExportArgs) -> anyhow::Result<u8> {
     let mut code = exit_code::OK;
     for id in &args.ids {
         match export(config, args, &archive, id, &mut written) {
-            // The others are none the worse for it.
+            // The other sessions can still be exported.
             Err(error) if args.ids.len() > 1 && is_about_id(&error) => code = code.max(out::explain(&error)),
             done => done?,
         }
@@ -91,7 +91,7 @@ pub(crate) fn run(config: &Config, args: &ExportArgs) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-/// Whether it is the id that is wrong: nothing has it, or several do.
+/// Reports whether an error is about the id: nothing has it, or several sessions do.
 fn is_about_id(error: &anyhow::Error) -> bool {
     let kind = error.downcast_ref::<Error>().map(|error| error.kind);
     matches!(kind, Some(ErrorKind::NotFound | ErrorKind::Usage))
@@ -113,10 +113,10 @@ fn export(
         return out::print(config.color, |out| out.write_all(&bytes));
     }
     let name = target.agent.as_deref().unwrap_or(&target.session);
-    // The same session again may be replaced, another that begins like it may not.
-    let short = place(args, short_name(name))?;
+    // The same session may be replaced, but not another one whose id starts the same.
+    let short = output_path(args, short_name(name))?;
     let is_free = written.get(&short).is_none_or(|of| of == name);
-    let path = if is_free { short } else { place(args, name)? };
+    let path = if is_free { short } else { output_path(args, name)? };
     save(&path, &bytes, args.force)?;
     let shown = config.screen().path(&path);
     written.insert(path, name.to_string());
@@ -140,7 +140,7 @@ fn write(config: &Config, args: &ExportArgs, answer: ConversationAnswer, bytes: 
     Ok(())
 }
 
-/// The homes that are shortened: the user's own, and the one the session was in.
+/// Returns the home folders to shorten: the user's, and that of the session.
 fn homes(session: &Session) -> Vec<String> {
     let mut homes: Vec<String> = config::home().map(|home| home.to_string_lossy().into_owned()).into_iter().collect();
     for folder in [session.project.raw(), session.cwd.raw()] {
@@ -150,7 +150,7 @@ fn homes(session: &Session) -> Vec<String> {
             && !name.is_empty()
         {
             let home = [*lead, parts[1], name].join(&separator.to_string());
-            // In the arguments of tools each backslash is written twice.
+            // In tool arguments, which are JSON, each backslash is doubled.
             homes.push(home.replace('\\', "\\\\"));
             homes.push(home.replace('\\', "/"));
             homes.push(home);
@@ -162,15 +162,15 @@ fn homes(session: &Session) -> Vec<String> {
     homes
 }
 
-/// The beginning of an id, as people know it.
+/// Returns the first part of an id.
 fn short_name(id: &str) -> &str {
     id.split('-').next().filter(|first| first.len() == 8).unwrap_or(id)
 }
 
-/// Where to write.
-fn place(args: &ExportArgs, id: &str) -> anyhow::Result<PathBuf> {
+/// Returns the path of the output file.
+fn output_path(args: &ExportArgs, id: &str) -> anyhow::Result<PathBuf> {
     let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(64).collect();
-    let name = format!("session-{id}.{}", args.format.ending());
+    let name = format!("session-{id}.{}", args.format.extension());
     match &args.output {
         None => Ok(PathBuf::from(name)),
         Some(dir) if dir.is_dir() || args.ids.len() > 1 => {
@@ -181,14 +181,16 @@ fn place(args: &ExportArgs, id: &str) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// Writes a file that is not there yet, or may be replaced.
+/// Writes a file. Fails if it exists, unless `force` is set.
 fn save(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
     let mut options = fs_err::OpenOptions::new();
     options.write(true).create(true).truncate(true).create_new(!force);
     match options.open(path).and_then(|mut file| file.write_all(bytes)) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let what = format!("{} is there already", path.display());
-            Err(Error::new(ErrorKind::Usage, what).hint("--force replaces it, -o names another file").into())
+            let what = format!("{} already exists", path.display());
+            Err(Error::new(ErrorKind::Usage, what)
+                .hint("replace it with --force, or choose another file with -o")
+                .into())
         }
         Err(error) => Err(Error::io("write", path, error).into()),
         Ok(()) => Ok(()),

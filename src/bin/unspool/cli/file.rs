@@ -1,4 +1,4 @@
-//! `unspool file`: which sessions touched a file.
+//! `unspool file`: lists the sessions that touched a file.
 
 use clap::Args;
 use unspool::archive::FileAnswer;
@@ -14,24 +14,24 @@ use crate::pager;
 
 /// Show which sessions created, changed, renamed or deleted a file
 ///
-/// PATH may be absolute, relative to this folder, a bare name, the tail of a path, a pattern such as 'src/**/*.rs', or
-/// a folder. What a shell command does to a file (mv, rm, cp, sed -i, >, git mv, git checkout, patch) is inferred from
-/// the command and marked so. Calls that failed or were denied are left out.
+/// PATH may be absolute, relative to this folder, a file name, the end of a path, a pattern such as 'src/**/*.rs', or a
+/// folder. The effects of shell commands (mv, rm, cp, sed -i, >, git mv, git checkout, patch) are inferred from the
+/// command and marked as inferred. Calls that failed or were denied are left out.
 #[derive(Args, Debug)]
 pub(crate) struct FileArgs {
-    /// The file, folder or pattern
+    /// File, folder or pattern
     #[arg(value_name = "PATH")]
     path: String,
 
-    /// Also list who read it
+    /// Also list reads
     #[arg(long)]
     reads: bool,
 
-    /// Also list who only mentioned it
+    /// Also list mentions
     #[arg(long)]
     mentions: bool,
 
-    /// List changes, reads, mentions, and calls of which no result is recorded
+    /// List changes, reads, mentions, and calls without a recorded result
     #[arg(long)]
     all: bool,
 
@@ -46,7 +46,7 @@ pub(crate) struct FileArgs {
     #[arg(long)]
     reveal: bool,
 
-    /// One JSON object a line, for each action
+    /// Print one JSON object per line and action
     #[arg(long)]
     json: bool,
 

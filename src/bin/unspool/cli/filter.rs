@@ -1,79 +1,79 @@
-//! The flags that narrow a search down, shared by all commands that look for something.
+//! Filter options, shared by all commands that search.
 
 use clap::Args;
 use unspool::archive::request::Filters;
 
-/// What may be found. Several values of one flag are alternatives; different flags must all hold.
+/// Filter options. Several values of one option are alternatives; different options must all match.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Filters (also in the query: role:human, since:2d, -tool:Bash)")]
 pub(crate) struct FilterArgs {
-    /// Who speaks: human, assistant, tool, subagent, programmatic, meta
+    /// Speaker: human, assistant, tool, subagent, programmatic, meta
     #[arg(long, value_name = "ROLE")]
     role: Vec<String>,
 
-    /// What it is: prompt, text, thinking, tool_use, tool_result, command, title, …
+    /// Kind of message: prompt, text, thinking, tool_use, tool_result, command, title, …
     #[arg(long, value_name = "KIND")]
     kind: Vec<String>,
 
-    /// The tool, or else a part of its name
+    /// Tool, by name or part of it
     #[arg(long, value_name = "TOOL")]
     tool: Vec<String>,
 
-    /// A file it is about: a path, the end of one, a folder, a glob
+    /// File involved: a path, the end of a path, a folder or a glob
     #[arg(long, value_name = "PATH|GLOB")]
     file: Vec<String>,
 
-    /// The project: its name, a part of it, or its path
+    /// Project, by name, part of it, or path
     #[arg(long, short, value_name = "NAME|PATH")]
     project: Vec<String>,
 
-    /// Only what was said in the current repository, its worktrees, or the current folder and below
+    /// Only messages from the current repository and its worktrees, or from the current folder and below
     #[arg(long)]
     here: bool,
 
-    /// The folder it was said in, or one above: a path, or the end of one
+    /// Working directory or a parent of it: a path, or the end of a path
     #[arg(long, value_name = "DIR")]
     cwd: Vec<String>,
 
-    /// The session: its id, or the beginning of it
+    /// Session, by id or the start of it
     #[arg(long, value_name = "ID")]
     session: Vec<String>,
 
-    /// The git branch, or else a part of its name
+    /// Git branch, by name or part of it
     #[arg(long, value_name = "BRANCH")]
     branch: Vec<String>,
 
-    /// The model, or else a part of its name
+    /// Model, by name or part of it
     #[arg(long, value_name = "MODEL")]
     model: Vec<String>,
 
-    /// Not before: 2d, yesterday, last monday, 2026-03, …
+    /// Not before this date: 2d, yesterday, last monday, 2026-03, …
     #[arg(long, visible_alias = "after", value_name = "DATE", allow_hyphen_values = true)]
     since: Option<String>,
 
-    /// Not after; includes all of the day, month or year that is named
+    /// Not after this date; includes the whole day, month or year given
     #[arg(long, visible_alias = "before", value_name = "DATE", allow_hyphen_values = true)]
     until: Option<String>,
 
-    /// Only what reports a failure
+    /// Only messages that report an error
     #[arg(long)]
     errors: bool,
 
-    /// Only what subagents said and did
+    /// Only messages of subagents
     #[arg(long, conflicts_with = "no_agents")]
     agents: bool,
 
-    /// Nothing of what subagents said and did
+    /// No messages of subagents
     #[arg(long)]
     no_agents: bool,
 
-    /// Also the Claude Code session this command runs in; --session with its id does the same
+    /// Include the Claude Code session that runs this command; --session with its id does too
     #[arg(long)]
     include_current: bool,
 }
 
 impl FilterArgs {
-    /// The flags that say by themselves what is wanted.
+    /// The options that are enough for a search without a query.
     pub(crate) const NAMES: [&str; 15] = [
         "role",
         "kind",
@@ -92,7 +92,7 @@ impl FilterArgs {
         "no_agents",
     ];
 
-    /// Returns the filters as they were typed.
+    /// Returns the filters as typed.
     pub(crate) fn filters(&self) -> Filters {
         let agents = match (self.agents, self.no_agents) {
             (true, _) => Some(true),

@@ -10,21 +10,21 @@ use crate::config::Config;
 use crate::exit_code;
 use crate::out;
 
-/// Erase one session from the index, for good
+/// Permanently erase one session from the index
 ///
-/// Removes every word of it from the files of the index and keeps it out of later runs. The transcript itself, if it
-/// is still there, is not touched.
+/// Removes every word of it from the index files and keeps later runs from reading it again. The transcript itself, if
+/// it still exists, is not changed.
 #[derive(Args, Debug)]
 pub(crate) struct ForgetArgs {
-    /// The session's id, or the beginning of it
+    /// Session, by id or the start of it
     #[arg(value_name = "SESSION")]
     session: String,
 
-    /// Only say what would be removed
+    /// Only show what would be removed
     #[arg(long)]
     dry_run: bool,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -36,7 +36,7 @@ pub(crate) fn run(config: &Config, args: &ForgetArgs) -> anyhow::Result<u8> {
         out::print(config.color, |out| writeln!(out, "{what} would be removed"))?;
         return Ok(exit_code::OK);
     }
-    if !args.yes && !confirmed(&format!("Erase {what} from the index for good?"))? {
+    if !args.yes && !confirmed(&format!("Permanently erase {what} from the index?"))? {
         return Ok(exit_code::NOTHING);
     }
     config.local.forget(&session, Duration::from_secs(5))?;

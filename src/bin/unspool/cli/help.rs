@@ -1,4 +1,4 @@
-//! `unspool help`: help for a command, and topics that belong to no command.
+//! `unspool help`: help for a command or a topic.
 
 use clap::Args;
 use unspool::error::{Error, ErrorKind};
@@ -8,17 +8,17 @@ use crate::exit_code;
 use crate::out;
 use crate::pager;
 
-/// The topics: name, what it is about, text.
+/// The help topics: name, title and text.
 pub(crate) const TOPICS: [(&str, &str, &str); 3] = [
-    ("query", "what a query may hold", include_str!("../help/query.txt")),
-    ("environment", "variables and files", include_str!("../help/environment.txt")),
-    ("exit-codes", "what the exit code says", include_str!("../help/exit-codes.txt")),
+    ("query", "query syntax", include_str!("../help/query.txt")),
+    ("environment", "environment variables and files", include_str!("../help/environment.txt")),
+    ("exit-codes", "meanings of the exit codes", include_str!("../help/exit-codes.txt")),
 ];
 
 /// Show help for a command or a topic: query, environment, exit-codes
 #[derive(Args, Debug)]
 pub(crate) struct HelpArgs {
-    /// A command, or one of query, environment, exit-codes
+    /// A command, or one of: query, environment, exit-codes
     #[arg(value_name = "COMMAND OR TOPIC")]
     about: Vec<String>,
 }
@@ -38,7 +38,7 @@ pub(crate) fn run(command: clap::Command, global: &Global, args: &HelpArgs) -> a
     }
 }
 
-/// Help must be had also where the configuration is broken or there is no home.
+/// Shows help. Works even if the configuration file is invalid or there is no home folder.
 fn show(global: &Global, text: &str) -> anyhow::Result<()> {
     match Config::new(global) {
         Ok(config) => pager::print(&config, |out| out.write_all(text.as_bytes())),
@@ -48,6 +48,6 @@ fn show(global: &Global, text: &str) -> anyhow::Result<()> {
 
 fn unknown(name: &str) -> Error {
     let topics: Vec<&str> = TOPICS.iter().map(|(name, ..)| *name).collect();
-    Error::new(ErrorKind::Usage, format!("there is no command or topic {name:?}"))
+    Error::new(ErrorKind::Usage, format!("unknown command or topic {name:?}"))
         .hint(format!("`unspool help` lists the commands; topics are {}", topics.join(", ")))
 }

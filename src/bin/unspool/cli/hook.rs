@@ -1,7 +1,7 @@
 //! `unspool hook`: called by Claude Code when a session ends or an answer is complete.
 //!
-//! Claude Code waits for its hooks and shows what they say, so this one reads the event with a deadline, leaves the
-//! work to a process of its own, says nothing and never fails.
+//! Claude Code waits for its hooks and shows their output. So this one reads the event with a deadline, starts a
+//! separate process for the work, prints nothing and never fails.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,16 +17,16 @@ use crate::exit_code;
 use crate::out;
 use crate::schedule::Tools;
 
-/// How long an event may take to arrive. Whoever writes it may never close the pipe.
+/// The maximum time to wait for an event. The writer may never close the pipe.
 const DEADLINE: Duration = Duration::from_millis(25);
-/// No event is larger.
+/// The maximum size of an event.
 const MOST: usize = 1 << 20;
 
-/// Keep the index current from within Claude Code
+/// Update the index from Claude Code's hooks
 ///
-/// Without a command, this is what Claude Code's SessionEnd and Stop hooks call: it reads the event from standard
-/// input and starts an index run of just that transcript in the background. It takes a few milliseconds, prints
-/// nothing and always succeeds.
+/// Without a command, this is what Claude Code's SessionEnd and Stop hooks run: it reads the event from standard input
+/// and starts an index run for that transcript in the background. It takes a few milliseconds, prints nothing and
+/// always succeeds.
 #[derive(Args, Debug)]
 pub(crate) struct HookArgs {
     #[command(subcommand)]
@@ -37,17 +37,17 @@ pub(crate) struct HookArgs {
 enum HookCommand {
     /// Add the hooks to Claude Code's settings.json
     ///
-    /// Adds two entries and changes nothing else; the file as it was is kept beside it.
+    /// Adds two entries and changes nothing else; a backup of the file is kept next to it.
     Install(EditArgs),
-    /// Show whether the hooks are there
+    /// Show whether the hooks are installed
     Status(FileArgs),
-    /// Take the hooks out of settings.json again
+    /// Remove the hooks from settings.json
     Uninstall(EditArgs),
 }
 
 #[derive(Args, Debug)]
 struct FileArgs {
-    /// The settings file, instead of the one in each root
+    /// Use this settings file instead of the one in each root
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
 }
@@ -57,19 +57,19 @@ struct EditArgs {
     #[command(flatten)]
     file: FileArgs,
 
-    /// Only show the file as it would be
+    /// Only show the resulting file
     #[arg(long)]
     dry_run: bool,
 }
 
 impl HookArgs {
-    /// Whether Claude Code is calling, not a person.
+    /// Reports whether Claude Code calls this, not a person.
     pub(crate) fn is_event(&self) -> bool {
         self.command.is_none()
     }
 }
 
-/// Takes an event. Whatever happens, Claude Code must not notice.
+/// Handles an event. Errors are ignored, because Claude Code must not notice them.
 pub(crate) fn take_event(global: &Global) -> u8 {
     out::hush();
     let _ = std::panic::catch_unwind(|| {
@@ -80,7 +80,7 @@ pub(crate) fn take_event(global: &Global) -> u8 {
     exit_code::OK
 }
 
-/// Reads an event from standard input; none if none comes in time.
+/// Reads an event from standard input. Returns `None` if nothing arrives in time.
 fn read_event(deadline: Duration) -> Option<Vec<u8>> {
     let end = Instant::now() + deadline;
     let mut event = Vec::new();
@@ -93,7 +93,7 @@ fn read_event(deadline: Duration) -> Option<Vec<u8>> {
     Some(event).filter(|event| !event.is_empty())
 }
 
-/// What has arrived on standard input, waiting no longer than to this moment.
+/// Returns the next bytes from standard input, waiting until `end` at most.
 #[cfg(unix)]
 fn next_piece(end: Instant) -> Option<Vec<u8>> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -109,7 +109,7 @@ fn next_piece(end: Instant) -> Option<Vec<u8>> {
     Some(piece)
 }
 
-/// The same where only a thread can wait for a while.
+/// The same for systems where only a thread can wait with a timeout.
 #[cfg(not(unix))]
 fn next_piece(end: Instant) -> Option<Vec<u8>> {
     let (send, arrived) = std::sync::mpsc::channel();
@@ -122,7 +122,7 @@ fn next_piece(end: Instant) -> Option<Vec<u8>> {
     arrived.recv_timeout(end.saturating_duration_since(Instant::now())).ok()
 }
 
-/// Starts an index run that outlives us, of one transcript if we know which, of everything otherwise.
+/// Starts an index run that outlives this process: of one transcript if it is known, else of everything.
 fn start_indexing(config: &Config, transcript: Option<&Path>) -> std::io::Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["index", "--quiet", "--settle", "--wait", "30"]).args(config.carried());
@@ -130,7 +130,7 @@ fn start_indexing(config: &Config, transcript: Option<&Path>) -> std::io::Result
         command.arg("--file").arg(transcript);
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Not in the way of whoever wants to remove the folder we were called in.
+    // Otherwise the run would keep the current folder from being removed.
     if let Some(home) = config::home() {
         command.current_dir(home);
     }
@@ -138,7 +138,7 @@ fn start_indexing(config: &Config, transcript: Option<&Path>) -> std::io::Result
     command.spawn().map(drop)
 }
 
-/// What ends Claude Code, or its hooks, must not end the index run.
+/// Detaches the index run, so that a signal to Claude Code or its hooks does not stop it.
 #[cfg(unix)]
 fn detach(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;
@@ -171,32 +171,32 @@ pub(crate) fn run(config: &Config, args: &HookArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// The call to be put into the settings. Claude Code's environment may differ from ours, so what was said here about
-/// roots and index is said there too.
+/// Returns the hook to write to the settings. Claude Code's environment may differ from ours, so the hook includes the
+/// options for roots and index.
 fn hook(config: &Config) -> anyhow::Result<Hook> {
     let program = Tools::new(config::path_folders()).stable_name_of(&std::env::current_exe()?);
     crate::cli::schedule::warn_of_passing_place(&program);
     let mut words = Vec::new();
     for word in std::iter::once(program.into_os_string()).chain(config.carried_if_named()) {
         words.push(word.into_string().map_err(|word| {
-            Error::new(ErrorKind::Usage, format!("\"{}\" is no text", word.to_string_lossy()))
-                .hint("use a folder with a plainer name, for example through a symbolic link")
+            Error::new(ErrorKind::Usage, format!("\"{}\" is not valid UTF-8", word.to_string_lossy()))
+                .hint("use a folder with a simpler name, for example through a symbolic link")
         })?);
     }
     words.push("hook".to_string());
     Ok(Hook { program: words.remove(0), args: words })
 }
 
-/// The settings files to look at: those of the roots that are there.
+/// Returns the settings files: the one given, or those of the roots that exist.
 fn files_of(config: &Config, args: &FileArgs) -> anyhow::Result<Vec<PathBuf>> {
     if let Some(file) = &args.settings {
         return Ok(vec![std::path::absolute(file)?]);
     }
     let found: Vec<PathBuf> = config.settings_files();
     if found.is_empty() {
-        let message = "found no folder of Claude Code";
+        let message = "cannot find Claude Code's folder";
         return Err(Error::new(ErrorKind::Usage, message)
-            .hint("name one with --root, or the file with --settings")
+            .hint("specify it with --root, or the file with --settings")
             .into());
     }
     Ok(found)
@@ -207,32 +207,32 @@ fn edit(
     args: &EditArgs,
     change: impl Fn(&str) -> unspool::error::Result<String>,
     done: &str,
-    nothing: &str,
+    unchanged: &str,
 ) -> anyhow::Result<u8> {
     let screen = config.screen();
     for path in files_of(config, &args.file)? {
         let old = read(&path)?;
         let new = change(&old).map_err(|error| named(&path, &error))?;
-        let say = |what: &str| out::print(config.color, |out| writeln!(out, "{what} {}", screen.path(&path)));
+        let print = |what: &str| out::print(config.color, |out| writeln!(out, "{what} {}", screen.path(&path)));
         if new == old {
-            say(nothing)?;
+            print(unchanged)?;
         } else if args.dry_run {
             out::print(config.color, |out| write!(out, "# write {}\n{new}", path.display()))?;
         } else {
             write(&path, &old, &new)?;
-            say(done)?;
+            print(done)?;
         }
     }
     Ok(exit_code::OK)
 }
 
-/// Replaces the file, keeping what it was; a file that we made ourselves goes again when nothing is left in it.
+/// Replaces the file and keeps a backup. A file that unspool created is removed when it becomes empty.
 fn write(path: &Path, old: &str, new: &str) -> anyhow::Result<()> {
     let mut backup = path.as_os_str().to_os_string();
     backup.push(".unspool-backup");
     let backup = PathBuf::from(backup);
     if read(path)? != old {
-        return Err(Error::new(ErrorKind::Other, format!("{} was changed just now", path.display()))
+        return Err(Error::new(ErrorKind::Other, format!("{} was just changed by another program", path.display()))
             .hint("try again")
             .into());
     }
@@ -246,12 +246,12 @@ fn write(path: &Path, old: &str, new: &str) -> anyhow::Result<()> {
     Ok(atomic_write::replace(path, new.as_bytes())?)
 }
 
-/// The text of a file; empty if it is not there.
+/// Returns the text of a file, or an empty text if it does not exist.
 fn read(path: &Path) -> anyhow::Result<String> {
     match fs_err::read(path) {
         Ok(bytes) => String::from_utf8(bytes).map_err(|error| {
             let why = format!("cannot read {}: {error}", path.display());
-            Error::new(ErrorKind::Other, why).hint("put the file right; nothing was changed").into()
+            Error::new(ErrorKind::Other, why).hint("fix the file; nothing was changed").into()
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
         Err(error) => Err(Error::io("read", path, error).into()),
@@ -273,18 +273,18 @@ fn status(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
             continue;
         }
         let installed = settings::installed(&text).map_err(|error| named(&path, &error))?;
-        let off = Settings::parse(&text).ok().and_then(|settings| settings.disable_all_hooks) == Some(true);
+        let disabled = Settings::parse(&text).ok().and_then(|settings| settings.disable_all_hooks) == Some(true);
         if installed.is_empty() {
             out::print(config.color, |out| writeln!(out, "{shown}: not installed"))?;
         }
         for hook in &installed {
             let missing = Path::new(&hook.hook.program).is_absolute() && !Path::new(&hook.hook.program).is_file();
-            let trouble = match (missing, off) {
-                (true, _) => " (the program is not there; run `unspool hook install` again)",
+            let trouble = match (missing, disabled) {
+                (true, _) => " (the program does not exist; run `unspool hook install` again)",
                 (_, true) => " (but disableAllHooks is set)",
                 _ => "",
             };
-            let problem = missing || off;
+            let problem = missing || disabled;
             code = if problem || code == exit_code::PROBLEMS { exit_code::PROBLEMS } else { exit_code::OK };
             let line = format!("{} {}{trouble}", hook.hook.program, hook.hook.args.join(" "));
             let line = unspool::untrusted::one_line(&line);

@@ -1,4 +1,4 @@
-//! `unspool index`: brings the index up to date.
+//! `unspool index`: updates the index.
 
 use std::time::{Duration, Instant};
 
@@ -13,17 +13,17 @@ use crate::progress::{Progress, stop_on_signals};
 use crate::schedule::Task;
 use crate::schedule::record;
 
-/// Bring the index up to date
+/// Update the index
 ///
-/// Reads only what is new: a file that has not changed costs one stat, one that has grown costs its new bytes. What
-/// Claude Code has deleted stays. Interrupting keeps what is done.
+/// Reads only what is new: an unchanged file costs one stat call, a file that has grown costs its new bytes. Sessions
+/// that Claude Code has deleted stay in the index. An interrupted run keeps what it has done.
 #[derive(Args, Debug)]
 pub(crate) struct IndexArgs {
-    /// Read everything again into a new index, then put it in the place of the old one
+    /// Read everything again into a new index, then replace the old one
     #[arg(long)]
     rebuild: bool,
 
-    /// Say nothing unless something is wrong
+    /// Print only errors and problems
     #[arg(long, short)]
     quiet: bool,
 
@@ -31,15 +31,15 @@ pub(crate) struct IndexArgs {
     #[arg(long)]
     json: bool,
 
-    /// Believe it when more than half of all files have vanished
+    /// Accept that more than half of all files are gone
     #[arg(long)]
     confirm: bool,
 
-    /// How long to wait for another run to end
+    /// Wait up to this long for another run to finish
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     wait: u64,
 
-    /// Look only at this transcript and its subagents, unless it is new; may be given several times
+    /// Read only this transcript and its subagents, unless it is new; can be repeated
     #[arg(long, value_name = "FILE")]
     file: Vec<std::path::PathBuf>,
 
@@ -47,7 +47,7 @@ pub(crate) struct IndexArgs {
     #[arg(long, hide = true)]
     settle: bool,
 
-    /// For timers: another run being under way is no failure, and `status` tells how it went
+    /// For timers: not an error if another run is in progress; `status` shows the result
     #[arg(long)]
     scheduled: bool,
 }
@@ -61,7 +61,7 @@ pub(crate) fn run(config: &Config, args: &IndexArgs) -> anyhow::Result<u8> {
     run_once(config, args).map(|code| code.unwrap_or(exit_code::OK))
 }
 
-/// Brings the index up to date; none if somebody else is at it and that is fine.
+/// Updates the index. Returns `None` if another run holds the lock and `--scheduled` is set.
 fn run_once(config: &Config, args: &IndexArgs) -> anyhow::Result<Option<u8>> {
     let start = Instant::now();
     let progress = Progress::new(args.quiet || args.json);
@@ -73,7 +73,7 @@ fn run_once(config: &Config, args: &IndexArgs) -> anyhow::Result<Option<u8>> {
         only: args.file.iter().map(std::path::absolute).collect::<Result<_, _>>()?,
     };
     if args.settle {
-        // Claude Code may still be writing what its hook told us of.
+        // Claude Code may still be writing the lines that its hook reported.
         std::thread::sleep(Duration::from_millis(300));
     }
     let updated = update(config.local.folder(), &config.roots, &options, &progress);

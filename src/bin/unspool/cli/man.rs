@@ -1,4 +1,4 @@
-//! `unspool man`: the manual pages, made from the help texts.
+//! `unspool man`: manual pages, generated from the help texts.
 
 use std::path::PathBuf;
 
@@ -8,12 +8,12 @@ use unspool::error::Error;
 use crate::exit_code;
 use crate::out::{self, Color};
 
-/// Print the manual page, or write all of them to a folder
+/// Print the manual page, or write all manual pages to a folder
 ///
-/// To read it at once: unspool man | man -l -
+/// To read it right away: unspool man | man -l -
 #[derive(Args, Debug)]
 pub(crate) struct ManArgs {
-    /// Write a page for every command to this folder, such as ~/.local/share/man/man1
+    /// Write one page per command to this folder, such as ~/.local/share/man/man1
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The commands: one file each, and the match that picks one.
+//! The commands, one file each, and the dispatch to them.
 
 mod completions;
 mod config;
@@ -37,14 +37,14 @@ use crate::config::{Config, Global};
 use crate::exit_code;
 use crate::out;
 
-/// The examples at the end of every help text.
+/// The examples at the end of `-h` and `--help`.
 const EXAMPLES: &str = "\
 Examples:
-  unspool oauth retry              find sessions about it (short for `unspool search …`)
-  unspool search -F 'error[E0603]' find text just as it is
-  unspool search --json token.rs   one JSON object a hit, for programs
+  unspool oauth retry              search sessions (short for `unspool search …`)
+  unspool search -F 'error[E0603]' search for literal text
+  unspool search --json token.rs   one JSON object per hit, for programs
   unspool stats --by project       where tokens and money went
-  unspool index                    bring the index up to date (search does so by itself)
+  unspool index                    update the index (search does this automatically)
 
 More help: unspool help query, unspool help environment, unspool help exit-codes
 ";
@@ -57,27 +57,27 @@ Exit codes: 0 found or done, 1 nothing found, 2 wrong usage or failure, 3 done w
 /// The text after the examples in `--help`.
 const MORE: &str = "
 Environment:
-  UNSPOOL_ROOTS      folders to look in, as in PATH; --root wins
-  CLAUDE_CONFIG_DIR  Claude Code's own setting, several with commas; counts after UNSPOOL_ROOTS
-  UNSPOOL_INDEX_DIR  where the index is kept; --index-dir wins
-  UNSPOOL_CONFIG     the configuration file; `unspool config` shows what holds
-  NO_COLOR, CLICOLOR, CLICOLOR_FORCE, COLUMNS  as everywhere
+  UNSPOOL_ROOTS      folders to search, separated as in PATH; --root overrides it
+  CLAUDE_CONFIG_DIR  Claude Code's own setting, separated by commas; UNSPOOL_ROOTS overrides it
+  UNSPOOL_INDEX_DIR  where the index is kept; --index-dir overrides it
+  UNSPOOL_CONFIG     the configuration file; `unspool config` shows all settings
+  NO_COLOR, CLICOLOR, CLICOLOR_FORCE, COLUMNS  as in other programs
 
 Files:
-  The index is in the data folder of your system (on Linux ~/.local/share/unspool), in a folder for each set of
-  roots, readable by you only. It also holds what Claude Code has deleted: include it in your backups.
+  The index is in your system's data folder (on Linux ~/.local/share/unspool), in one folder per set of roots,
+  readable only by you. It also contains what Claude Code has deleted: include it in your backups.
 
 Exit codes:
   0    found, or done                  4    the index is damaged, foreign or too new
-  1    nothing found                   5    another run is under way
+  1    nothing found                   5    another run is in progress
   2    wrong usage, or failure         6    no space, or no permission
   3    done, but with problems         130  interrupted; what was done is kept";
 
 /// Full-text search over everything you and Claude Code ever said or did
 ///
-/// Claude Code keeps every conversation as a file and deletes it after 30 days. unspool indexes them all, finds
-/// anything in them in milliseconds, and keeps what Claude Code has since deleted. Nothing leaves this machine, and
-/// no transcript is ever changed.
+/// Claude Code stores every conversation in a file and deletes it after 30 days. unspool indexes them all, searches
+/// them in milliseconds, and keeps what Claude Code has deleted. Nothing leaves this machine, and no transcript is
+/// ever changed.
 #[derive(Debug, Parser)]
 #[command(
     name = "unspool",
@@ -114,7 +114,7 @@ enum Command {
     Verify(verify::VerifyArgs),
     Prune(prune::PruneArgs),
     Forget(forget::ForgetArgs),
-    /// Print the JSON Schema of what search --json prints
+    /// Print the JSON Schema of the --json output
     Schema,
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
@@ -139,7 +139,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         }
     };
     match &cli.command {
-        // What must work whatever the configuration and the surroundings are like.
+        // These must work even if the configuration is invalid.
         Command::Config(args) => return config::run(&cli.global, args),
         Command::Completions(args) => return completions::run(Cli::command(), args),
         Command::Man(args) => return man::run(Cli::command(), args),
@@ -182,7 +182,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
     }
 }
 
-/// What holds a blank is text to look for, even if it begins with a dash: a line of a list, of a diff.
+/// Marks an argument with a blank as text to search for, even if it starts with a dash: a line of a list or a diff.
 fn plain(arg: OsString) -> OsString {
     let text = arg.to_string_lossy();
     let blank = text.find(char::is_whitespace);
@@ -202,7 +202,7 @@ fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(args)
 }
 
-/// `unspool WORDS` is short for `unspool search WORDS`: puts the command in where none is named.
+/// Inserts `search` if no command is given: `unspool WORDS` is short for `unspool search WORDS`.
 fn with_search(mut args: Vec<OsString>) -> Vec<OsString> {
     if let Some(at) = command_at(&args).filter(|at| !Command::has_subcommand(&args[*at].to_string_lossy())) {
         args.insert(at, "search".into());
@@ -210,7 +210,7 @@ fn with_search(mut args: Vec<OsString>) -> Vec<OsString> {
     args
 }
 
-/// Returns where the command is, or the first word in its place: after the options of every command.
+/// Returns the position of the command, or of the first word if there is none. Global options are skipped.
 fn command_at(args: &[OsString]) -> Option<usize> {
     let global = Global::augment_args(clap::Command::new("unspool"));
     let takes_value = |option: &str| {
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_no_option() {
+    fn text_with_blanks_is_not_an_option() {
         for (arg, expected) in [
             ("-n", "-n"),
             ("--json", "--json"),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_is_read_as_in_the_whole_list() {
+    fn marking_words_does_not_change_options() {
         for line in [
             "oauth retry",
             "--root x --color never oauth -n 3 --json",
@@ -274,14 +274,14 @@ mod tests {
         ] {
             let args: Vec<OsString> =
                 std::iter::once("unspool").chain(line.split_whitespace()).map(OsString::from).collect();
-            let said =
+            let shown =
                 |read: Result<Cli, clap::Error>| read.map_or_else(|error| error.to_string(), |cli| format!("{cli:?}"));
-            assert_eq!(said(parse(args.clone())), said(Cli::try_parse_from(with_search(args))), "{line}");
+            assert_eq!(shown(parse(args.clone())), shown(Cli::try_parse_from(with_search(args))), "{line}");
         }
     }
 
     #[test]
-    fn what_is_no_option_is_a_word() {
+    fn unknown_options_are_words() {
         for (line, words, rest) in [
             ("oauth -github", "oauth -github", ""),
             ("search retry -tool:Bash -n 3", "retry -tool:Bash", "-n 3"),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn words_alone_are_a_search() {
+    fn words_without_a_command_are_a_search() {
         for (given, expected) in [
             ("oauth retry", "search oauth retry"),
             ("--root x oauth -n 3", "--root x search oauth -n 3"),

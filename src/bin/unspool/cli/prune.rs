@@ -1,4 +1,4 @@
-//! `unspool prune`: takes what Claude Code has deleted out of the index too.
+//! `unspool prune`: removes sessions from the index that Claude Code has deleted.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -12,16 +12,16 @@ use crate::config::Config;
 use crate::exit_code;
 use crate::out;
 
-/// Remove sessions from the index whose transcripts Claude Code has deleted
+/// Remove sessions whose transcripts Claude Code has deleted
 ///
-/// This cannot be undone: the index is the only place that still has them.
+/// This cannot be undone: the index has the only copy.
 #[derive(Args, Debug)]
 pub(crate) struct PruneArgs {
-    /// Only say what would be removed
+    /// Only show what would be removed
     #[arg(long)]
     dry_run: bool,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -30,7 +30,7 @@ pub(crate) fn run(config: &Config, args: &PruneArgs) -> anyhow::Result<u8> {
     let planned = config.local.prunable()?;
     let what = describe(&planned);
     if planned.files.is_empty() && !args.dry_run {
-        out::print(config.color, |out| writeln!(out, "nothing to remove: no indexed file is gone"))?;
+        out::print(config.color, |out| writeln!(out, "nothing to remove: all indexed files still exist"))?;
         return Ok(exit_code::OK);
     }
     if args.dry_run {
@@ -41,7 +41,7 @@ pub(crate) fn run(config: &Config, args: &PruneArgs) -> anyhow::Result<u8> {
         })?;
         return Ok(exit_code::OK);
     }
-    if !args.yes && !confirmed(&format!("Remove {what} for good?"))? {
+    if !args.yes && !confirmed(&format!("Permanently remove {what}?"))? {
         return Ok(exit_code::NOTHING);
     }
     let removed = config.local.prune(Duration::from_secs(5))?;
@@ -49,16 +49,16 @@ pub(crate) fn run(config: &Config, args: &PruneArgs) -> anyhow::Result<u8> {
     Ok(exit_code::OK)
 }
 
-/// Says what goes.
+/// Describes what is removed.
 pub(super) fn describe(removed: &Removed) -> String {
     let documents = usize::try_from(removed.documents).unwrap_or(usize::MAX);
     format!("{} with {}", count(removed.files.len(), "file"), count(documents, "document"))
 }
 
-/// Asks before something is lost; where nobody can be asked, the answer has to be in the command.
+/// Asks for confirmation. Fails without a terminal, where `--yes` is required.
 pub(super) fn confirmed(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
-        bail!("this removes things for good and there is nobody to ask; repeat it with --yes");
+        bail!("this removes data permanently, and there is no terminal to confirm on; run it again with --yes");
     }
     let mut stderr = std::io::stderr().lock();
     write!(stderr, "{question} [y/N] ")?;

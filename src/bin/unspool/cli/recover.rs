@@ -1,4 +1,4 @@
-//! `unspool recover`: the contents of a file at some time.
+//! `unspool recover`: prints the contents of a file at an earlier time.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,38 +18,38 @@ use crate::exit_code;
 use crate::out;
 use crate::pager;
 
-/// Print a file as it was, put together from what sessions recorded
+/// Print an earlier version of a file, rebuilt from recorded sessions
 ///
-/// Without a time, the contents last heard of. They are rebuilt from what was written, edited and read, and from Claude
-/// Code's own backups, also after the transcript itself is gone. Exits with 0 if every byte is certain, with 3 if not,
-/// and then says what could not be applied and which part is sure.
+/// Without a time, prints the last known contents. They are rebuilt from recorded writes, edits and reads, and from
+/// Claude Code's own backups, even if the transcript has been deleted. Exits with 0 if every byte is certain, else with
+/// 3, and reports what could not be applied and which lines are certain.
 #[derive(Args, Debug)]
 pub(crate) struct RecoverArgs {
-    /// The file: a path, or as much of its end as tells it from others
+    /// File: a path, or enough of its end to be unique
     #[arg(value_name = "PATH")]
     path: String,
 
-    /// As it was at this time: 2d, yesterday, 2026-03-01 14:30, …
+    /// The version at this time: 2d, yesterday, 2026-03-01 14:30, …
     #[arg(long, value_name = "TIME", group = "moment")]
     at: Option<String>,
 
-    /// As this session left it
+    /// The version after this session
     #[arg(long, value_name = "ID", group = "moment")]
     session: Option<String>,
 
-    /// As it was before this session first changed it
+    /// The version before this session first changed it
     #[arg(long, value_name = "ID", group = "moment")]
     before_session: Option<String>,
 
-    /// Write it to a new file below this folder instead of printing it
+    /// Write it to a new file in this folder instead of printing it
     #[arg(long, value_name = "DIR", conflicts_with = "list")]
     out: Option<PathBuf>,
 
-    /// List every version, the newest first
+    /// List all versions, newest first
     #[arg(long)]
     list: bool,
 
-    /// With --list: one JSON object a line
+    /// With --list, print one JSON object per line
     #[arg(long, requires = "list")]
     json: bool,
 
@@ -74,8 +74,8 @@ pub(crate) fn run(config: &Config, args: &RecoverArgs) -> anyhow::Result<u8> {
     };
     match &args.out {
         Some(folder) => {
-            let written = write_below(folder, &recovered)?;
-            out::note(&format!("written to {}", written.display()));
+            let written = write_to(folder, &recovered)?;
+            out::note(&format!("wrote {}", written.display()));
         }
         None if out::is_terminal() => {
             pager::print(config, |out| out.write_all(untrusted::for_terminal(&recovered.contents).as_bytes()))?;
@@ -97,22 +97,22 @@ fn moment(args: &RecoverArgs) -> Moment {
     }
 }
 
-/// Writes to a new file below a folder; never over another file, and never to where it was.
-fn write_below(folder: &Path, recovered: &Recovered) -> anyhow::Result<PathBuf> {
+/// Writes to a new file in a folder. Never replaces a file, and never writes to the original path.
+fn write_to(folder: &Path, recovered: &Recovered) -> anyhow::Result<PathBuf> {
     let path = recovered.path.raw();
     let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("recovered");
     fs_err::create_dir_all(folder)?;
     let folder = fs_err::canonicalize(folder)?;
     let target = folder.join(name);
     if is_same_place(&target, Path::new(path)) {
-        return Err(Error::new(ErrorKind::Usage, format!("{} is where the file was", target.display()))
-            .hint("give another folder with --out, and copy it back yourself")
+        return Err(Error::new(ErrorKind::Usage, format!("{} is the original path of the file", target.display()))
+            .hint("choose another folder with --out, then copy the file back yourself")
             .into());
     }
     let mut file = match fs_err::OpenOptions::new().write(true).create_new(true).open(&target) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(Error::new(ErrorKind::Usage, format!("{} is there already", target.display()))
-                .hint("give another folder with --out")
+            return Err(Error::new(ErrorKind::Usage, format!("{} already exists", target.display()))
+                .hint("choose another folder with --out")
                 .into());
         }
         opened => opened?,
@@ -122,7 +122,7 @@ fn write_below(folder: &Path, recovered: &Recovered) -> anyhow::Result<PathBuf> 
     Ok(target)
 }
 
-/// Whether both paths lead to the same file, or would.
+/// Reports whether both paths are, or would be, the same file.
 fn is_same_place(target: &Path, original: &Path) -> bool {
     let folder = original.parent().and_then(|folder| fs_err::canonicalize(folder).ok());
     let resolved = folder.zip(original.file_name()).map(|(folder, name)| folder.join(name));

@@ -1,6 +1,7 @@
-//! Opens the archive for a command, and brings its index up to date first when that is cheap.
+//! Opens the archive for a command, and updates its index first if that is fast.
 //!
-//! Writing is left to a child process, `unspool index`, so that a search never holds a writer and never dies of one.
+//! A child process, `unspool index`, does the writing, so that a search never holds the write lock and never fails
+//! because of a write.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,16 +14,16 @@ use crate::config::Config;
 use crate::exit_code;
 use crate::out;
 
-/// The option of all commands that answer from the index: do not bring it up to date first.
+/// The option of all commands that answer from the index: do not update it first.
 #[derive(Args, Debug)]
 pub(crate) struct RefreshArgs {
-    /// Answer from the index as it is, without looking for new messages first
+    /// Use the index as it is, without reading new messages first
     #[arg(long)]
     no_refresh: bool,
 }
 
 impl RefreshArgs {
-    /// Opens the archive, bringing its index up to date first unless that would take long or is not wanted.
+    /// Opens the archive. Updates its index first, unless that would take long or `--no-refresh` is set.
     pub(crate) fn open(&self, config: &Config) -> Result<Archive> {
         let archive = archive(config);
         let mut report = |note: unspool::archive::Note| out::note(&note.to_string());
@@ -35,12 +36,12 @@ impl RefreshArgs {
     }
 }
 
-/// Returns the archive, with its index as it is.
+/// Returns the archive without updating its index.
 pub(crate) fn archive(config: &Config) -> Archive {
     Archive::new(config.local.clone(), Box::new(ChildProcess { args: index_args(config) }))
 }
 
-/// Runs `unspool index`.
+/// Runs `unspool index` as a child process.
 struct ChildProcess {
     args: Vec<std::ffi::OsString>,
 }
@@ -65,7 +66,7 @@ impl Runner for ChildProcess {
             match child.try_wait() {
                 Ok(Some(status)) => return Ok(matches!(status.code(), Some(0 | 3))),
                 Ok(None) if Instant::now() <= deadline => {}
-                // It goes on by itself; the next search will find its work done.
+                // The child continues in the background. The next search will find its work done.
                 Ok(None) | Err(_) => return Ok(false),
             }
             std::thread::sleep(pause);

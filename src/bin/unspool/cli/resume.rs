@@ -1,4 +1,4 @@
-//! `unspool resume`: goes on with a session in Claude Code.
+//! `unspool resume`: continues a session in Claude Code.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use crate::config::{self, Config};
 use crate::exit_code;
 use crate::out;
 
-/// Go on with a session in Claude Code
+/// Continue a session in Claude Code
 ///
-/// Runs `claude --resume` in the session's folder. Says why when that is impossible: Claude Code has deleted the
-/// transcript, the folder is gone, there is no `claude`.
+/// Runs `claude --resume` in the session's folder. Reports why if that is impossible: Claude Code has deleted the
+/// transcript, the folder no longer exists, or `claude` is not installed.
 #[derive(Args, Debug)]
 pub(crate) struct ResumeArgs {
-    /// Session, or a message or subagent of it, by its id or the beginning of it
+    /// Session, message or subagent, by id or the start of it
     #[arg(value_name = "ID")]
     id: String,
 
-    /// Leave the session as it is and go on in a copy
+    /// Leave the session unchanged and continue in a copy
     #[arg(long)]
     fork: bool,
 
@@ -44,7 +44,7 @@ pub(crate) fn run(config: &Config, args: &ResumeArgs) -> anyhow::Result<u8> {
         return Ok(exit_code::OK);
     }
     let Some(claude) = find_program("claude") else {
-        let hint = format!("install Claude Code, or run this where it is: {}", resume.shell());
+        let hint = format!("install Claude Code, or run this where it is installed: {}", resume.shell());
         return Err(Error::new(ErrorKind::Other, "there is no `claude` in your PATH").hint(hint).into());
     };
     start(&claude, &resume)
@@ -52,9 +52,9 @@ pub(crate) fn run(config: &Config, args: &ResumeArgs) -> anyhow::Result<u8> {
 
 fn find_program(name: &str) -> Option<PathBuf> {
     let path: OsString = config::var("PATH")?;
-    let endings: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ""] } else { &[""] };
-    let places =
-        std::env::split_paths(&path).flat_map(|dir| endings.iter().map(move |end| dir.join(format!("{name}{end}"))));
+    let extensions: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ""] } else { &[""] };
+    let places = std::env::split_paths(&path)
+        .flat_map(|dir| extensions.iter().map(move |extension| dir.join(format!("{name}{extension}"))));
     places.into_iter().find(|place| place.is_file())
 }
 
@@ -67,14 +67,14 @@ fn command(claude: &Path, resume: &ResumeCommand) -> Command {
     command
 }
 
-/// Becomes Claude Code.
+/// Replaces this process with Claude Code.
 #[cfg(unix)]
 fn start(claude: &Path, resume: &ResumeCommand) -> anyhow::Result<u8> {
     use std::os::unix::process::CommandExt as _;
     Err(Error::io("run", claude, command(claude, resume).exec()).into())
 }
 
-/// Runs Claude Code and ends as it ends.
+/// Runs Claude Code and returns its exit code.
 #[cfg(not(unix))]
 fn start(claude: &Path, resume: &ResumeCommand) -> anyhow::Result<u8> {
     let status = command(claude, resume).status().map_err(|error| Error::io("run", claude, error))?;

@@ -1,4 +1,4 @@
-//! `unspool schedule`: leaves regular runs to the system's scheduler.
+//! `unspool schedule`: sets up regular runs with the system's scheduler.
 
 use std::io::Write;
 
@@ -13,11 +13,11 @@ use crate::schedule::quoting::plain;
 use crate::schedule::record::{Outcome, Record};
 use crate::schedule::{Backend, Job, JobStatus, Place, Scheduler, Task, Tools, When};
 
-/// Run regularly, by systemd, launchd or cron
+/// Update the index regularly with systemd, launchd or cron
 ///
-/// Search brings the index up to date by itself; a schedule makes sure that sessions are read before Claude Code
-/// deletes them, also when nobody searches for a while. On Windows, set it up by hand: schtasks /create /tn unspool /sc
-/// hourly /tr "unspool index --quiet --scheduled"
+/// Search updates the index automatically. A schedule makes sure that sessions are indexed before Claude Code deletes
+/// them, even if you do not search for a while. On Windows, set it up by hand: schtasks /create /tn unspool /sc hourly
+/// /tr "unspool index --quiet --scheduled"
 #[derive(Args, Debug)]
 pub(crate) struct ScheduleArgs {
     #[command(subcommand)]
@@ -27,32 +27,32 @@ pub(crate) struct ScheduleArgs {
 #[derive(Debug, Subcommand)]
 enum ScheduleCommand {
     Install(InstallArgs),
-    /// Show what is scheduled, and what became of the last run
+    /// Show what is scheduled, and the result of the last run
     Status(StatusArgs),
-    /// Take everything out of the scheduler again
+    /// Remove everything from the scheduler
     Uninstall(UninstallArgs),
 }
 
-/// Set up regular runs; a second time changes what differs, or nothing
+/// Set up regular runs, or change them
 ///
-/// Roots, index and environment are carried over from this command, so that the runs see what you see. Whatever else
-/// is in a crontab stays as it is, byte for byte.
+/// The runs use the roots, index and environment of this command, so that they see what you see. Installing again
+/// changes only what differs. Other lines in a crontab stay unchanged, byte for byte.
 #[derive(Args, Debug)]
 struct InstallArgs {
-    /// Bring the index up to date every so often, such as 15m or 1h [default: 1h]
+    /// Update the index at this interval, such as 15m or 1h [default: 1h]
     #[arg(long, value_name = "INTERVAL", value_parser = When::every, group = "when")]
     every: Option<When>,
 
-    /// Bring it up to date once a day, such as at 03:00
+    /// Update the index once a day, such as at 03:00
     #[arg(long, value_name = "TIME", value_parser = When::daily, group = "when")]
     daily: Option<When>,
 
-    /// At times in the scheduler's own language: OnCalendar= of systemd, or the five fields of cron (for launchd only
-    /// numbers and lists of numbers)
+    /// Update the index at these times, in the scheduler's own syntax: OnCalendar= of systemd, or the five fields of
+    /// cron (for launchd, only numbers and lists of numbers)
     #[arg(long, value_name = "EXPR", group = "when")]
     calendar: Option<String>,
 
-    /// Also build the index anew
+    /// Also rebuild the index
     #[arg(long, value_name = "daily|weekly|monthly", hide_possible_values = true)]
     rebuild: Option<Pace>,
 
@@ -60,7 +60,7 @@ struct InstallArgs {
     #[arg(long, value_name = "daily|weekly|monthly", hide_possible_values = true)]
     verify: Option<Pace>,
 
-    /// The scheduler to use
+    /// Scheduler to use
     #[arg(long, value_enum, default_value_t = Backend::Auto, value_name = "NAME")]
     backend: Backend,
 
@@ -71,7 +71,7 @@ struct InstallArgs {
 
 #[derive(Args, Debug)]
 struct StatusArgs {
-    /// Look only here
+    /// Show only this scheduler
     #[arg(long, value_enum, default_value_t = Backend::Auto, value_name = "NAME")]
     backend: Backend,
 
@@ -82,7 +82,7 @@ struct StatusArgs {
 
 #[derive(Args, Debug)]
 struct UninstallArgs {
-    /// Only from this scheduler
+    /// Remove only from this scheduler
     #[arg(long, value_enum, default_value_t = Backend::Auto, value_name = "NAME")]
     backend: Backend,
 
@@ -91,7 +91,7 @@ struct UninstallArgs {
     dry_run: bool,
 }
 
-/// How often something large is done.
+/// The frequency of long tasks.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Pace {
     Daily,
@@ -100,7 +100,7 @@ enum Pace {
 }
 
 impl Pace {
-    /// In the small hours, and not at a full hour, when everybody else begins.
+    /// Returns the schedule. The caller picks a time at night, but not a full hour, when many other jobs start.
     fn at(self, hour: u8, minute: u8) -> When {
         match self {
             Self::Daily => When::Daily(hour, minute),
@@ -135,7 +135,7 @@ fn install(config: &Config, place: &Place, args: &InstallArgs) -> anyhow::Result
     let scheduler = args.backend.choose(place, args.dry_run)?;
     let jobs = jobs(config, place, args)?;
     let mut steps = Vec::new();
-    // What was installed elsewhere would run beside it.
+    // Jobs in another scheduler would run too.
     for other in Backend::Auto.candidates(place).iter().filter(|other| other.name() != scheduler.name()) {
         steps.extend(other.uninstall()?);
     }
@@ -184,13 +184,13 @@ fn jobs(config: &Config, place: &Place, args: &InstallArgs) -> anyhow::Result<Ve
     Ok(tasks.into_iter().flatten().map(job).collect())
 }
 
-/// An upgrade or a clean-up takes away programs that lie in such places.
+/// Warns if the program is in a folder that an upgrade or a clean-up removes.
 pub(super) fn warn_of_passing_place(program: &std::path::Path) {
     let text = program.to_string_lossy();
-    let passing = ["/target/debug/", "/target/release/", "/Cellar/", "/nix/store/"];
-    if passing.iter().any(|part| text.contains(part)) {
+    let temporary = ["/target/debug/", "/target/release/", "/Cellar/", "/nix/store/"];
+    if temporary.iter().any(|part| text.contains(part)) {
         out::note(&format!(
-            "warning: {text} may not stay there; install unspool in a folder of your PATH and repeat this command"
+            "warning: {text} may not stay there; install unspool in a folder of your PATH and run this command again"
         ));
     }
 }
@@ -210,7 +210,7 @@ fn uninstall(config: &Config, place: &Place, args: &UninstallArgs) -> anyhow::Re
     }
     steps.iter().try_for_each(crate::schedule::Step::carry_out)?;
     Task::ALL.into_iter().for_each(|task| Record::remove(&config.local, task));
-    out::print(config.color, |out| writeln!(out, "removed; nothing is scheduled any more"))?;
+    out::print(config.color, |out| writeln!(out, "removed; nothing is scheduled now"))?;
     Ok(exit_code::OK)
 }
 
@@ -241,13 +241,13 @@ fn status(config: &Config, place: &Place, args: &StatusArgs) -> anyhow::Result<u
     })
 }
 
-/// A job by the system's records, filled in from our own where the system keeps none.
+/// A job as the system reports it, completed from our own record.
 struct Row {
     backend: &'static str,
     job: JobStatus,
-    /// Whether the program it is to start is not there.
+    /// Set if the program it starts does not exist.
     missing: bool,
-    /// What our own record says went wrong.
+    /// The error in our own record.
     trouble: Option<String>,
 }
 
@@ -269,7 +269,7 @@ impl Row {
                         "done, with problems (code 3)".to_string()
                     }
                     Outcome::Done => "ok".to_string(),
-                    Outcome::Stopped => "stopped before its end".to_string(),
+                    Outcome::Stopped => "stopped early".to_string(),
                     Outcome::Failed => "failed".to_string(),
                 })
             });
@@ -284,7 +284,7 @@ impl Row {
         if !job.active {
             row("state", "not active: the scheduler does not know it; run `unspool schedule install` again")?;
         }
-        row("next", job.next.as_deref().unwrap_or("the scheduler does not tell"))?;
+        row("next", job.next.as_deref().unwrap_or("unknown (the scheduler does not report it)"))?;
         row("last", job.last.as_deref().unwrap_or("never"))?;
         if let Some(result) = &job.result {
             row("result", result)?;
@@ -293,7 +293,7 @@ impl Row {
             row("reason", trouble)?;
         }
         if let Some(program) = &job.program {
-            let gone = if self.missing { " is not there any more; run `unspool schedule install` again" } else { "" };
+            let gone = if self.missing { " no longer exists; run `unspool schedule install` again" } else { "" };
             row("program", &format!("{}{gone}", program.display()))?;
         }
         row("log", &job.log)

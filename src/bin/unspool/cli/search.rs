@@ -1,4 +1,4 @@
-//! `unspool search`: finds sessions and messages.
+//! `unspool search`: searches sessions and messages.
 
 use std::time::Instant;
 
@@ -16,58 +16,58 @@ use crate::config::Config;
 use crate::exit_code;
 use crate::out;
 
-/// The most results one call may ask for.
+/// The maximum number of results per call.
 const LIMIT_CAP: usize = 10_000;
 
-/// Find sessions and messages
+/// Search sessions and messages
 ///
-/// Plain words just work: hits with more of them, and with rarer ones, come first. Identifiers are found whole and by
-/// their parts, whatever their style: retry after, retryAfter, RETRY_AFTER.
+/// Plain words just work: messages that match more words, and rarer ones, come first. Identifiers match as a whole and
+/// by their parts, in any style: retry after, retryAfter, RETRY_AFTER.
 ///
-/// Also: "words together", -not, this OR that, prefix*, tool:Bash, since:2d, /regex/. `unspool help query` tells all.
+/// Also: "exact phrase", -not, this OR that, prefix*, tool:Bash, since:2d, /regex/. See `unspool help query`.
 #[derive(Args, Debug)]
 pub(crate) struct SearchArgs {
-    /// What to look for
+    /// Words to search for
     ///
-    /// May be left out where a filter says it: the newest come first.
+    /// Optional with a filter; the newest messages then come first.
     #[arg(value_name = "QUERY", required_unless_present_any = FilterArgs::NAMES.into_iter().chain(["text"]))]
     query: Vec<String>,
 
-    /// Words in which nothing is an operator: `unspool search -- -rf`
+    /// Words without operators: `unspool search -- -rf`
     #[arg(last = true, value_name = "TEXT")]
     text: Vec<String>,
 
-    /// Take the query as plain text, to be found letter by letter
+    /// Treat the query as literal text
     #[arg(long, short = 'F')]
     fixed_strings: bool,
 
-    /// With -F, in capitals or not; words are always found in any case
+    /// With -F, ignore case; words always match in any case
     #[arg(long, short = 'i')]
     ignore_case: bool,
 
     /// Show the best N sessions, or with --messages the best N messages
     ///
-    /// 10, unless the configuration says otherwise; -l, -c and --paths list all of them.
+    /// The default is 10, or as configured; -l, -c and --paths list all.
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
 
-    /// Show at most N hits of each session
+    /// Show at most N hits per session
     #[arg(long, short = 'm', value_name = "N")]
     max_count: Option<usize>,
 
-    /// One list of messages instead of one for each session
+    /// Show one list of messages instead of grouping them by session
     #[arg(long)]
     messages: bool,
 
-    /// What comes first
+    /// Sort order
     #[arg(long, value_enum, default_value_t, value_name = "ORDER")]
     sort: Order,
 
-    /// Go on behind an earlier answer; it said with what
+    /// Continue after an earlier answer, with the cursor it printed
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 
-    /// Also find what Claude Code itself put in: hooks, reminders, skills
+    /// Also search text that Claude Code itself inserted: hooks, reminders, skills
     #[arg(long)]
     meta: bool,
 
@@ -82,13 +82,13 @@ pub(crate) struct SearchArgs {
 }
 
 impl SearchArgs {
-    /// The words of the query, as they were typed.
+    /// Returns the words of the query, as typed.
     pub(super) fn words(&self) -> String {
         joined(&self.query)
     }
 }
 
-/// How hits are shown.
+/// Output options.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 struct ShownArgs {
@@ -104,44 +104,44 @@ struct ShownArgs {
     #[arg(long, short = 'C', value_name = "N")]
     context: Option<usize>,
 
-    /// Only the ids of sessions with hits, all of them unless -n says otherwise
+    /// Print only the ids of sessions with hits; all of them unless -n is given
     #[arg(long, short = 'l', conflicts_with_all = ["count", "paths"])]
     list: bool,
 
-    /// Only the number of hits in each session, of all sessions unless -n says otherwise
+    /// Print only the number of hits per session; all sessions unless -n is given
     #[arg(long, short = 'c', conflicts_with = "paths")]
     count: bool,
 
-    /// Only the transcripts that hold hits, all of them unless -n says otherwise
+    /// Print only the paths of transcripts with hits; all of them unless -n is given
     #[arg(long)]
     paths: bool,
 
-    /// End entries of -l, -c and --paths with a zero byte, for xargs -0
+    /// End entries of -l, -c and --paths with a NUL byte, for xargs -0
     #[arg(long, short = '0')]
     null: bool,
 
-    /// Only the exit code: 0 if something is found, 1 if not
+    /// Print nothing; exit with 0 if something is found, 1 if not
     #[arg(long, short)]
     quiet: bool,
 
-    /// Show keys, tokens and passwords as they are instead of masking them
+    /// Show keys, tokens and passwords instead of masking them
     #[arg(long)]
     reveal: bool,
 
-    /// Say why each hit stands where it does
+    /// Explain the score of each hit
     #[arg(long)]
     explain: bool,
 
-    /// One JSON object a line: the hits, then a summary (`unspool schema` describes them)
+    /// Print one JSON object per line: the hits, then a summary (see `unspool schema`)
     #[arg(long, conflicts_with_all = ["list", "count", "paths"])]
     json: bool,
 }
 
 impl ShownArgs {
-    /// What is listed instead of hits.
+    /// Returns the kind of list to print instead of hits.
     fn listing(&self) -> Option<Listing> {
-        let wanted = [(self.list, Listing::Ids), (self.count, Listing::Counts), (self.paths, Listing::Paths)];
-        wanted.into_iter().find(|(wanted, _)| *wanted).map(|(_, listing)| listing)
+        let options = [(self.list, Listing::Ids), (self.count, Listing::Counts), (self.paths, Listing::Paths)];
+        options.into_iter().find(|(is_set, _)| *is_set).map(|(_, listing)| listing)
     }
 
     /// Returns the number of messages before and after each hit.
@@ -153,12 +153,12 @@ impl ShownArgs {
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Order {
-    /// The best first
+    /// Best first
     #[default]
     Relevance,
-    /// The newest first
+    /// Newest first
     Newest,
-    /// The oldest first
+    /// Oldest first
     Oldest,
 }
 
@@ -182,10 +182,10 @@ pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
         out::print(config.color, |out| json::search(out, &answer, elapsed_ms))?;
     } else if !args.shown.quiet {
         answer.notes.iter().for_each(|note| out::note(&note.to_string()));
-        answer.suggestions.iter().for_each(|one| out::note(&format!("hint: try {}", hits::suggestion(one))));
+        answer.suggestions.iter().for_each(|other| out::note(&format!("hint: try {}", hits::suggestion(other))));
         show(config, args, &answer, elapsed_ms)?;
     }
-    // The process ends here, and the system unmaps all files at once. One by one it takes a tenth of a search.
+    // The process ends here, and the system unmaps all files at once. Unmapping each takes a tenth of a search.
     std::mem::forget(archive);
     Ok(code)
 }
@@ -209,16 +209,16 @@ fn show(config: &Config, args: &SearchArgs, answer: &SearchAnswer, elapsed_ms: f
 
 fn request(config: &Config, args: &SearchArgs) -> SearchRequest {
     let listing = args.shown.listing();
-    // Programs get everything, unless they say how much they want.
+    // Lists are for programs, so they are complete by default.
     let (limit, per_session) = match listing {
-        // One hit is enough to know that there is any.
+        // One hit decides the exit code.
         _ if args.shown.quiet => (1, Some(1)),
         None => (config.limit, None),
         Some(Listing::Paths) => (usize::MAX, Some(usize::MAX)),
-        // A session that is only listed needs one hit.
+        // A listed session needs one hit.
         Some(Listing::Ids | Listing::Counts) => (usize::MAX, Some(1)),
     };
-    let capped = |wanted: usize| wanted.clamp(1, LIMIT_CAP);
+    let capped = |number: usize| number.clamp(1, LIMIT_CAP);
     let (before, after) = args.shown.around();
     SearchRequest {
         text: args.words(),

@@ -1,4 +1,4 @@
-//! `unspool sessions`: all sessions at a glance.
+//! `unspool sessions`: lists sessions.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -12,18 +12,18 @@ use crate::exit_code;
 use crate::out;
 use crate::pager;
 
-/// List all sessions, the newest first
+/// List all sessions, newest first
 ///
-/// Also those whose transcript Claude Code has deleted. Prompts are a human's; messages are prompts and answers, however
-/// many lines an answer takes; tool calls are the session's own, files and tokens those of its subagents too.
-/// Filters choose the sessions in which anything fits them.
+/// Includes sessions whose transcript Claude Code has deleted. Prompts are those of a human; messages are prompts and
+/// answers, regardless of how many lines an answer takes; tool calls are the session's own; files and tokens include
+/// those of its subagents. Filters select sessions in which any message matches.
 #[derive(Args, Debug)]
 pub(crate) struct SessionsArgs {
-    /// By what to sort; all but title and project put the most first
+    /// Sort order; all except title and project put the largest first
     #[arg(long, value_parser = order(), default_value = "newest", value_name = "BY")]
     sort: Order,
 
-    /// The other way round
+    /// Reverse the order
     #[arg(long, short)]
     reverse: bool,
 
@@ -31,15 +31,15 @@ pub(crate) struct SessionsArgs {
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
 
-    /// Show the subagents below their session
+    /// Show subagents below their session
     #[arg(long)]
     tree: bool,
 
-    /// One JSON object a session
+    /// Print one JSON object per session
     #[arg(long, conflicts_with = "csv")]
     json: bool,
 
-    /// A table for a spreadsheet
+    /// Print comma-separated values
     #[arg(long)]
     csv: bool,
 
@@ -50,11 +50,11 @@ pub(crate) struct SessionsArgs {
     filter: FilterArgs,
 }
 
-/// Reads the name of an order.
+/// Parses the name of a sort order.
 fn order() -> impl TypedValueParser<Value = Order> {
     let names = PossibleValuesParser::new(Order::ALL.map(|(_, name)| name));
-    names.map(|wanted| {
-        Order::ALL.into_iter().find(|(_, name)| *name == wanted).map(|(order, _)| order).unwrap_or_default()
+    names.map(|given| {
+        Order::ALL.into_iter().find(|(_, name)| *name == given).map(|(order, _)| order).unwrap_or_default()
     })
 }
 

@@ -1,4 +1,4 @@
-//! `unspool show`: a conversation as it happened.
+//! `unspool show`: prints a conversation.
 
 use std::io;
 
@@ -14,36 +14,36 @@ use crate::exit_code;
 use crate::out;
 use crate::pager;
 
-/// Show a conversation as it happened
+/// Show a conversation
 ///
-/// ID is a session, a subagent or a message, or the beginning of its id (at least four characters). A message is shown
-/// within its session. Works from the index, so also when Claude Code has deleted the transcript.
+/// ID is the id of a session, subagent or message, or the start of it (at least four characters). A message is shown
+/// within its session. Works from the index, even if Claude Code has deleted the transcript.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// Session, subagent or message, by its id or the beginning of it
+    /// Session, subagent or message, by id or the start of it
     #[arg(value_name = "ID")]
     id: String,
 
-    /// Begin near this message
+    /// Start near this message
     #[arg(long, value_name = "UUID", conflicts_with = "query")]
     around: Option<String>,
 
-    /// Begin near what these words find best, and mark them
+    /// Start near the best match for these words, and highlight them
     #[arg(long, short = 'q', value_name = "WORDS")]
     query: Option<String>,
 
-    /// With --around or --query: show only N messages before and after
+    /// With --around or --query, show only N messages before and after
     #[arg(long, short = 'C', value_name = "N")]
     context: Option<usize>,
 
-    /// What to show of tool calls
+    /// Level of detail for tool calls
     #[arg(long, value_enum, default_value_t, value_name = "HOW")]
     tools: HowTools,
 
     #[command(flatten)]
     parts: PartsArgs,
 
-    /// Also show what Claude Code itself put in: hooks, reminders, skills
+    /// Also show text that Claude Code itself inserted: hooks, reminders, skills
     #[arg(long)]
     meta: bool,
 
@@ -51,7 +51,7 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     reveal: bool,
 
-    /// One JSON object a line: the session, then its messages and tool calls
+    /// Print one JSON object per line: the session, then its messages and tool calls
     #[arg(long)]
     json: bool,
 
@@ -62,11 +62,11 @@ pub(crate) struct ShowArgs {
 /// The options of all commands that print a conversation: what to include besides its main thread.
 #[derive(Args, Debug)]
 pub(crate) struct PartsArgs {
-    /// Include what subagents said where they were sent, instead of naming them
+    /// Include the conversations of subagents where they were started, instead of one line each
     #[arg(long)]
     agents: bool,
 
-    /// Include what was left behind by a rewind
+    /// Include branches abandoned by a rewind
     #[arg(long)]
     branches: bool,
 }
@@ -78,17 +78,17 @@ impl PartsArgs {
     }
 }
 
-/// What to show of tool calls.
+/// The level of detail for tool calls.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub(crate) enum HowTools {
-    /// A line for each call and its result, and changes as changes
+    /// One line per call with its result, and file changes as diffs
     #[default]
     Folded,
     /// Calls and results in full
     Full,
-    /// A line for each call
+    /// One line per call
     Calls,
-    /// Nothing
+    /// No tool calls
     None,
 }
 

@@ -1,4 +1,4 @@
-//! `unspool stats`: where time and tokens went.
+//! `unspool stats`: statistics about tokens, cost and activity.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -19,28 +19,28 @@ use crate::out;
 
 /// Show where time and tokens went
 ///
-/// Tokens and estimated cost, prompts and responses, tools, models, projects, and when you work. An API message counts
-/// once, however many lines and files repeat it. Costs are by the API's price list; `[prices]` in the configuration
-/// adds to it.
+/// Shows tokens and estimated cost, prompts and responses, tools, models, projects, and when you work. Each API message
+/// counts once, even if several lines or files repeat it. Costs follow the API price list; `[prices]` in the
+/// configuration adds to it.
 #[derive(Args, Debug)]
 pub(crate) struct StatsArgs {
-    /// One row for each: day, week, month, project, session, model, tool, hour, weekday
+    /// Group by day, week, month, project, session, model, tool, hour or weekday
     #[arg(long, value_name = "WHAT", value_parser = parse_by)]
     by: Option<By>,
 
-    /// Show at most N rows: the latest days, the dearest projects
+    /// Show at most N rows: the latest days, the most expensive projects
     #[arg(long, short = 'n', value_name = "N", default_value_t = 30)]
     limit: usize,
 
-    /// One JSON object, with everything unless --by names one grouping
+    /// Print one JSON object, with all groupings unless --by selects one
     #[arg(long, help_heading = "Output", conflicts_with_all = ["csv", "html"])]
     json: bool,
 
-    /// Comma-separated values, by day unless --by says otherwise
+    /// Print comma-separated values, by day unless --by selects another grouping
     #[arg(long, help_heading = "Output", conflicts_with = "html")]
     csv: bool,
 
-    /// One page of HTML with charts, which loads nothing from anywhere
+    /// Print one self-contained HTML page with charts
     #[arg(long, help_heading = "Output")]
     html: bool,
 
@@ -57,15 +57,15 @@ pub(crate) struct StatsArgs {
 
 fn parse_by(text: &str) -> Result<By, String> {
     let known = By::ALL.iter().find(|(_, name)| *name == text.trim_end_matches('s'));
-    known
-        .map(|(by, _)| *by)
-        .ok_or_else(|| format!("say one of {}", By::ALL.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ")))
+    known.map(|(by, _)| *by).ok_or_else(|| {
+        format!("must be one of {}", By::ALL.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", "))
+    })
 }
 
 pub(crate) fn run(config: &Config, args: &StatsArgs) -> anyhow::Result<u8> {
     if args.html && args.output.is_none() && out::is_terminal() {
-        return Err(Error::new(ErrorKind::Usage, "a page of HTML is nothing to read on a terminal")
-            .hint("say where it goes: `unspool stats --html -o stats.html`")
+        return Err(Error::new(ErrorKind::Usage, "will not print HTML to a terminal")
+            .hint("write it to a file: `unspool stats --html -o stats.html`")
             .into());
     }
     let archive = args.refresh.open(config)?;
@@ -82,7 +82,7 @@ pub(crate) fn run(config: &Config, args: &StatsArgs) -> anyhow::Result<u8> {
         Some(path) => {
             let mut bytes = Vec::new();
             write(config, args, &stats, &mut anstream::StripStream::new(&mut bytes))
-                .context("cannot lay out the figures")?;
+                .context("cannot format the statistics")?;
             fs_err::write(path, bytes).map_err(|error| Error::io("write", path, error))?;
             out::note(&format!("wrote {}", path.display()));
         }

@@ -1,4 +1,4 @@
-//! `unspool status`: how the index is.
+//! `unspool status`: shows the state of the index.
 
 use clap::Args;
 use unspool::render;
@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::exit_code;
 use crate::out;
 
-/// Show how the index is, and what could not be read
+/// Show the state of the index, and what could not be read
 #[derive(Args, Debug)]
 pub(crate) struct StatusArgs {
     /// List every file and line that could not be read
@@ -20,7 +20,7 @@ pub(crate) struct StatusArgs {
     #[arg(long)]
     json: bool,
 
-    /// Also list the files that were passed over, and the types of lines without words
+    /// Also list ignored files, and the types of skipped lines
     #[arg(long, short)]
     verbose: bool,
 }
@@ -41,11 +41,11 @@ pub(crate) fn run(config: &Config, args: &StatusArgs) -> anyhow::Result<u8> {
         screen.status(out, &index, &roots, &status)?;
         freshness.rows.iter().try_for_each(|(name, value)| screen.row(out, name, value))?;
         if let Some(holder) = config.local.folder().writer_at_work() {
-            writeln!(out, "an index run is under way ({holder})")?;
+            writeln!(out, "an index run is in progress ({holder})")?;
         }
         if args.verbose {
             for (kind, number) in &status.passed_over {
-                writeln!(out, "passed over  {number:>9} × {}", unspool::untrusted::one_line(kind))?;
+                writeln!(out, "skipped      {number:>9} × {}", unspool::untrusted::one_line(kind))?;
             }
             for (path, reason) in &status.scan.ignored {
                 writeln!(out, "ignored      {}: {reason}", screen.path(path))?;

@@ -1,4 +1,5 @@
-//! What `unspool status` says about staying current: regular runs, a watch, and what Claude Code is about to delete.
+//! The part of `unspool status` about background updates: scheduled runs, a running watch, and sessions that Claude
+//! Code will delete soon.
 
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use crate::exit_code;
 use crate::schedule::Task;
 use crate::schedule::record::{Outcome, Record};
 
-/// A few rows for people, and the same for programs.
+/// Status rows for people, and the same as JSON.
 #[derive(Debug, Default)]
 pub(super) struct Freshness {
     pub(super) rows: Vec<(&'static str, String)>,
@@ -48,7 +49,7 @@ impl Freshness {
                 "code": record.code, "result": result, "reason": reason, "last_ok_ms": record.last_ok}));
         }
         if runs.is_empty() {
-            self.rows.push(("schedule", "no run yet (`unspool schedule install` sets up regular runs)".to_string()));
+            self.rows.push(("schedule", "no runs yet (`unspool schedule install` sets up regular runs)".to_string()));
         }
         self.json.insert("scheduled_runs".into(), Value::Array(runs));
     }
@@ -101,7 +102,7 @@ fn fate_in_words(fate: &Retention, days: u64, named: bool, place: Option<&str>) 
     };
     text += &match (fate.soon_unindexed, fate.unindexed) {
         (0, 0) => "; all are indexed".to_string(),
-        (0, later) => format!("; these are indexed, {} not yet", count(later, "other")),
+        (0, later) => format!("; these are indexed, but {} not yet", count(later, "other")),
         (soon, _) => format!("; {soon} of them not indexed yet (run `unspool index`)"),
     };
     text
@@ -121,10 +122,10 @@ fn fate_as_json(fate: &Retention, folder: &Path, days: u64, named: bool) -> Valu
 fn run_in_words(task: Task, record: &Record, outcome: Outcome, screen: &Screen) -> String {
     let which = if task == Task::Index { String::new() } else { format!(" ({})", task.name()) };
     let result = match outcome {
-        Outcome::Running => "under way".to_string(),
+        Outcome::Running => "in progress".to_string(),
         Outcome::Done if record.code == Some(exit_code::PROBLEMS) => "done, with problems".to_string(),
         Outcome::Done => "ok".to_string(),
-        Outcome::Stopped => "stopped before its end".to_string(),
+        Outcome::Stopped => "stopped early".to_string(),
         Outcome::Failed => {
             let last = record.last_ok.map_or("never".to_string(), |time| screen.age(time));
             format!("failed: {}; last success {last}", record.trouble())

@@ -1,4 +1,4 @@
-//! `unspool verify`: whether the index is whole.
+//! `unspool verify`: checks the index.
 
 use clap::Args;
 use unspool::error::{Error, ErrorKind};
@@ -10,13 +10,13 @@ use crate::out;
 use crate::schedule::Task;
 use crate::schedule::record;
 
-/// Check that the index is whole and agrees with the transcripts
+/// Check that the index is intact and matches the transcripts
 ///
-/// Compares the files of the index with their checksums, the documents with what was read, and the ends of what was
-/// read with the transcripts. Changes nothing.
+/// Compares the index files with their checksums, the documents with the records of what was read, and the end of each
+/// indexed file with its transcript. Changes nothing.
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
-    /// Compare every byte that was read, and read every stored document
+    /// Compare every indexed byte, and read every stored document
     #[arg(long)]
     deep: bool,
 
@@ -24,7 +24,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long)]
     json: bool,
 
-    /// For timers: say nothing unless something is wrong, and let `status` tell how it went
+    /// For timers: print only problems; `status` shows the result
     #[arg(long)]
     scheduled: bool,
 }

@@ -1,4 +1,4 @@
-//! `unspool watch`: keeps the index current while sessions are written.
+//! `unspool watch`: keeps the index up to date while sessions are written.
 
 use clap::Args;
 
@@ -8,17 +8,17 @@ use crate::out;
 use crate::progress::stop_on_signals;
 use crate::watch;
 
-/// Keep the index current while sessions are written
+/// Keep the index up to date while sessions are written
 ///
-/// Follows the roots until it is stopped: what is written can be found within two seconds. Where the system cannot
-/// tell of changes (network folders, too many folders) it looks for itself every few seconds. There can be only one.
+/// Runs until it is stopped. New messages can be found within two seconds. If the system cannot report changes (network
+/// folders, too many folders), all files are scanned every few seconds. Only one watch can run at a time.
 #[derive(Args, Debug)]
 pub(crate) struct WatchArgs {
-    /// Look every few seconds instead of waiting to be told of changes
+    /// Scan all files every few seconds instead of waiting for file events
     #[arg(long)]
     poll: bool,
 
-    /// Say nothing unless something is wrong
+    /// Print only errors and problems
     #[arg(long, short)]
     quiet: bool,
 }
@@ -29,7 +29,7 @@ pub(crate) fn run(config: &Config, args: &WatchArgs) -> anyhow::Result<u8> {
     if !args.quiet {
         let screen = config.screen();
         let roots: Vec<String> = config.roots.iter().map(|root| screen.path(&root.path)).collect();
-        out::note(&format!("watching {}; Ctrl-C ends it", roots.join(", ")));
+        out::note(&format!("watching {}; press Ctrl-C to stop", roots.join(", ")));
     }
     watch::follow(config, args.poll)?;
     Ok(exit_code::OK)

@@ -1,4 +1,4 @@
-//! `unspool why`: the story of one line.
+//! `unspool why`: explains the origin of one line.
 
 use clap::Args;
 use unspool::archive::FileAnswer;
@@ -12,10 +12,10 @@ use crate::config::Config;
 use crate::exit_code;
 use crate::pager;
 
-/// Tell the story of one line: the prompt, what was said, the change, what stood there before
+/// Explain the origin of one line: the prompt, the replies, the change and earlier versions
 #[derive(Args, Debug)]
 pub(crate) struct WhyArgs {
-    /// The file and the line, such as src/main.rs:42
+    /// File and line, such as src/main.rs:42
     #[arg(value_name = "FILE:LINE")]
     place: String,
 
@@ -30,8 +30,8 @@ pub(crate) struct WhyArgs {
 pub(crate) fn run(config: &Config, args: &WhyArgs) -> anyhow::Result<u8> {
     let place = args.place.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<usize>().ok()?)));
     let Some((path, line)) = place else {
-        return Err(Error::new(ErrorKind::Usage, format!("{} names no line", args.place))
-            .hint("say it as src/main.rs:42")
+        return Err(Error::new(ErrorKind::Usage, format!("{} has no line number", args.place))
+            .hint("use the form src/main.rs:42")
             .into());
     };
     let contents = blame::read(path)?;

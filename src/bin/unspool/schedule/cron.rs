@@ -1,4 +1,4 @@
-//! cron: one block of lines in the user's crontab. Every byte outside the block stays as it is.
+//! The cron scheduler: one block of lines in the user's crontab. Bytes outside the block are never changed.
 
 use unspool::error::{Error, ErrorKind};
 
@@ -10,7 +10,7 @@ use crate::schedule::{Job, JobStatus, Place, Scheduler, Task, clock, first_word}
 
 const BEGIN: &str = "# >>> unspool >>>";
 const END: &str = "# <<< unspool <<<";
-const HEAD: &str = "# Written by `unspool schedule install`; `unspool schedule uninstall` takes these lines out again.";
+const HEAD: &str = "# Written by `unspool schedule install`; `unspool schedule uninstall` removes these lines.";
 
 #[derive(Debug)]
 pub(super) struct Cron<'a>(pub(super) &'a Place);
@@ -45,15 +45,15 @@ impl Scheduler for Cron<'_> {
 }
 
 impl Cron<'_> {
-    /// The crontab as it is; empty if there is none.
+    /// Returns the crontab, or nothing if there is none.
     fn table(&self) -> Result<Vec<u8>, Error> {
         let crontab = self.0.tools.need("crontab")?;
-        let said = tools::run(&crontab, &["-l".into()], None)?;
-        // All crons end with an error when there is no crontab yet; the words differ.
-        if said.ok() || said.stderr.to_lowercase().contains("no crontab") || said.stderr.contains("can't open") {
-            return Ok(said.stdout);
+        let output = tools::run(&crontab, &["-l".into()], None)?;
+        // Without a crontab, every cron exits with an error, with different messages.
+        if output.ok() || output.stderr.to_lowercase().contains("no crontab") || output.stderr.contains("can't open") {
+            return Ok(output.stdout);
         }
-        Err(Error::new(ErrorKind::Other, format!("cannot read the crontab: {}", said.stderr)))
+        Err(Error::new(ErrorKind::Other, format!("cannot read the crontab: {}", output.stderr)))
     }
 
     fn change(&self, block: Option<&str>) -> Result<Vec<Step>, Error> {
@@ -63,9 +63,9 @@ impl Cron<'_> {
             return Ok(Vec::new());
         }
         let program = self.0.tools.need("crontab")?;
-        let kept = Step::Keep { path: self.0.data.join("crontab.before"), bytes: old };
+        let backup = Step::Keep { path: self.0.data.join("crontab.before"), bytes: old };
         let args = vec!["-".to_string()];
-        Ok(vec![kept, Step::Run { program, args, input: Some(new), failure: Failure::Matters }])
+        Ok(vec![backup, Step::Run { program, args, input: Some(new), failure: Failure::Matters }])
     }
 
     fn job_status(&self, line: &str) -> JobStatus {
@@ -77,7 +77,7 @@ impl Cron<'_> {
             command if command.contains(" --rebuild") => Task::Rebuild,
             _ => Task::Index,
         };
-        // Cron has no command that reports it.
+        // Cron has no command that reports the next run.
         let next = crontab(&when).and_then(|time| time.find_next(self.0.now.timestamp()).ok());
         JobStatus {
             task: task.name().to_string(),
@@ -85,13 +85,13 @@ impl Cron<'_> {
             when,
             program: first_word(without_variables(command)),
             active: true,
-            log: "cron mails what a run says, where mail is set up".to_string(),
+            log: "cron mails the output of runs, if mail is set up".to_string(),
             ..JobStatus::default()
         }
     }
 }
 
-/// A job as a line of a crontab.
+/// Returns the crontab line of a job.
 fn line(job: &Job) -> Result<String, Error> {
     let time = job.when.cron()?;
     let env = job.env.iter().map(|(name, value)| format!("{name}={}", quoting::shell(value)));
@@ -99,7 +99,7 @@ fn line(job: &Job) -> Result<String, Error> {
     Ok(format!("{time} {}\n", words.join(" ")))
 }
 
-/// Skips `NAME=value` in front of a command of our own making.
+/// Skips `NAME=value` before a command that unspool wrote.
 fn without_variables(mut command: &str) -> &str {
     loop {
         let name = command.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(command.len());
@@ -113,9 +113,9 @@ fn without_variables(mut command: &str) -> &str {
     }
 }
 
-/// Where our block is in a crontab; none if there is none.
+/// Returns the range of our block in a crontab, if there is one.
 fn block_in(table: &[u8]) -> Result<Option<std::ops::Range<usize>>, Error> {
-    let places = |mark: &str| {
+    let positions = |mark: &str| {
         let mut at = 0;
         let mut found = Vec::new();
         for line in table.split_inclusive(|byte| *byte == b'\n') {
@@ -126,15 +126,18 @@ fn block_in(table: &[u8]) -> Result<Option<std::ops::Range<usize>>, Error> {
         }
         found
     };
-    match (places(BEGIN).as_slice(), places(END).as_slice()) {
+    match (positions(BEGIN).as_slice(), positions(END).as_slice()) {
         ([], []) => Ok(None),
         ([(begin, _)], [(_, end)]) if begin < end => Ok(Some(*begin..*end)),
-        _ => Err(Error::new(ErrorKind::Other, format!("the crontab holds \"{BEGIN}\" or \"{END}\" without the other"))
-            .hint("put it right with `crontab -e`; nothing was changed")),
+        _ => Err(Error::new(
+            ErrorKind::Other,
+            format!("the crontab contains only one of \"{BEGIN}\" and \"{END}\", or they are out of order"),
+        )
+        .hint("fix it with `crontab -e`; nothing was changed")),
     }
 }
 
-/// A crontab with our block replaced, added or taken out.
+/// Returns a crontab with our block replaced, added or removed.
 fn with_block(table: &[u8], block: Option<&str>) -> Result<Vec<u8>, Error> {
     let block = block.unwrap_or_default().as_bytes();
     Ok(match block_in(table)? {
@@ -165,7 +168,7 @@ mod tests {
             assert_eq!(with, [other, BLOCK.as_bytes()].concat());
             assert_eq!(with_block(&with, Some(BLOCK)).expect("changed"), with, "a second time changes nothing");
             assert_eq!(with_block(&with, None).expect("changed"), other);
-            // Lines added behind the block stay behind it.
+            // Lines added after the block are kept.
             let between = [with.as_slice(), b"1 2 3 4 5 later\n"].concat();
             let without = with_block(&between, None).expect("changed");
             assert_eq!(without, [other, b"1 2 3 4 5 later\n"].concat());
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_in_front_of_a_command() {
+    fn variables_before_a_command_are_skipped() {
         for (line, command) in [
             ("/a/unspool index", "/a/unspool index"),
             ("X=1 /a/unspool index", "/a/unspool index"),

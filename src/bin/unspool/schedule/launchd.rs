@@ -1,4 +1,4 @@
-//! launchd: an agent of the user for each job.
+//! The launchd scheduler: one user agent per job.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ impl Scheduler for Launchd<'_> {
             steps.push(Step::Write { path, text });
             steps.push(Step::run(&launchctl, &["bootout", &target(job.task)], Failure::Ignored));
             steps.push(Step::run(&launchctl, &["enable", &target(job.task)], Failure::Ignored));
-            // The old agent may take a moment to go.
+            // The old agent may take a moment to stop.
             steps.push(Step::run(&launchctl, &["bootstrap", &domain(), &path_text], Failure::Again));
         }
         Ok(steps)
@@ -64,11 +64,11 @@ impl Launchd<'_> {
         Ok(steps)
     }
 
-    /// What launchd says of a job; none if it does not know it.
+    /// Returns what launchd reports about a job, or `None` if the job is not loaded.
     fn print(&self, task: Task) -> Option<String> {
         let launchctl = self.0.tools.find("launchctl")?;
-        let said = tools::run(&launchctl, &["print".into(), target(task)], None).ok()?;
-        said.ok().then(|| said.text())
+        let output = tools::run(&launchctl, &["print".into(), target(task)], None).ok()?;
+        output.ok().then(|| output.text())
     }
 
     fn text(&self, job: &Job) -> Result<String, Error> {
@@ -148,7 +148,7 @@ fn target(task: Task) -> String {
     format!("{}/{}", domain(), label(task))
 }
 
-/// When to run, as keys of a property list.
+/// Returns the schedule as keys of a property list.
 fn times(when: &When) -> Result<String, Error> {
     if let When::Every(minutes) = when {
         let seconds = minutes * 60;
@@ -157,7 +157,7 @@ fn times(when: &When) -> Result<String, Error> {
         ));
     }
     let entries = combinations(&when.cron()?).ok_or_else(|| {
-        Error::new(ErrorKind::Usage, format!("launchd does not know ranges, steps or names: {}", when.words()))
+        Error::new(ErrorKind::Usage, format!("launchd does not support ranges, steps or names: {}", when.words()))
             .hint("list the numbers, such as \"0,30 3 * * 1,2\", or use --every or --daily")
     })?;
     let dict = |entry: &Vec<(&str, u8)>| {
@@ -169,8 +169,8 @@ fn times(when: &When) -> Result<String, Error> {
     Ok(format!("    <key>StartCalendarInterval</key>\n    <array>{dicts}\n    </array>\n"))
 }
 
-/// Returns every combination of the values in cron's five fields; a key that is left out is free. None if a field is
-/// neither `*` nor a list of numbers.
+/// Returns every combination of the values in cron's five fields. A missing key matches any value. Returns `None` if a
+/// field is neither `*` nor a list of numbers.
 fn combinations(time: &str) -> Option<Vec<Vec<(&'static str, u8)>>> {
     let mut fields = Vec::new();
     for (key, field) in ["Minute", "Hour", "Day", "Month", "Weekday"].into_iter().zip(time.split(' ')) {
@@ -186,13 +186,13 @@ fn combinations(time: &str) -> Option<Vec<Vec<(&'static str, u8)>>> {
     };
     let names = |name: &str| fields.iter().any(|(key, _)| *key == name);
     if names("Day") && names("Weekday") {
-        // Either of them is enough for cron.
+        // For cron, it is enough if either of them matches.
         return Some([all_without("Weekday"), all_without("Day")].concat());
     }
     Some(all_without(""))
 }
 
-/// When a property list of ours says to run.
+/// Returns the schedule in a property list that unspool wrote.
 fn when_in(text: &str) -> String {
     let between = |from: &str, to: &str| Some(text.split_once(from)?.1.split_once(to)?.0.trim().to_string());
     let every = between("<key>StartInterval</key>", "</integer>");

@@ -1,7 +1,7 @@
-//! Regular runs, left to the system's own scheduler: systemd, launchd or cron.
+//! Sets up regular runs with the system's own scheduler: systemd, launchd or cron.
 //!
-//! A scheduler turns jobs into steps (files to write, programs to run) and reads back what has become of them. It
-//! compares what is there with what is wanted: no difference, no steps, so a second install changes nothing.
+//! A scheduler turns jobs into steps (files to write, programs to run) and reads back their state. It compares the
+//! current state with the requested one and returns only the differences, so a second install changes nothing.
 
 pub(crate) mod record;
 pub(crate) mod tools;
@@ -21,12 +21,12 @@ pub(crate) use steps::Step;
 pub(crate) use tools::Tools;
 pub(crate) use when::When;
 
-/// What can be left to a scheduler.
+/// A task that a scheduler can run.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Task {
-    /// Bring the index up to date.
+    /// Update the index.
     Index,
-    /// Build the index anew.
+    /// Rebuild the index.
     Rebuild,
     /// Check the index.
     Verify,
@@ -45,24 +45,25 @@ impl Task {
 
     pub(crate) fn does(self) -> &'static str {
         match self {
-            Self::Index => "bring the index up to date",
-            Self::Rebuild => "build the index anew",
+            Self::Index => "update the index",
+            Self::Rebuild => "rebuild the index",
             Self::Verify => "check the index",
         }
     }
 
-    /// The command, without what leads it to the roots and the index.
+    /// Returns the arguments, without the options for roots and index.
     pub(crate) fn args(self) -> &'static [&'static str] {
         match self {
             Self::Index => &["index", "--quiet", "--scheduled"],
-            // A run that is under way when its hour comes is worth waiting for: the next chance is a week away.
+            // Wait for a run that is in progress: the next chance may be a month away.
             Self::Rebuild => &["index", "--quiet", "--scheduled", "--rebuild", "--wait", "900"],
             Self::Verify => &["verify", "--scheduled"],
         }
     }
 }
 
-/// A task, its time, and all it needs to be run from nowhere. All words are plain.
+/// A task, its schedule, and everything it needs to run in any environment. All words have passed
+/// [`quoting::plain`].
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     pub(crate) task: Task,
@@ -73,13 +74,13 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Program and arguments.
+    /// Returns the program and its arguments.
     fn command(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.program.as_str()).chain(self.args.iter().map(String::as_str))
     }
 }
 
-/// Where schedulers keep their things, and what the time is.
+/// The folders of the schedulers, and the current time.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) home: PathBuf,
@@ -92,7 +93,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// A time in milliseconds since 1970, as systemd writes it.
+    /// Formats a time in milliseconds since 1970 as systemd does.
     pub(crate) fn clock(&self, time: i64) -> Option<String> {
         let time = jiff::Timestamp::from_millisecond(time).ok()?.to_zoned(self.now.time_zone().clone());
         Some(clock(&time))
@@ -103,48 +104,48 @@ fn clock(time: &jiff::Zoned) -> String {
     time.strftime("%a %Y-%m-%d %H:%M:%S %Z").to_string()
 }
 
-/// How a job is, by the system's own records.
+/// The state of a job, as the system reports it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JobStatus {
     pub(crate) task: String,
-    /// When it runs, in the scheduler's words.
+    /// The schedule, in the scheduler's syntax.
     pub(crate) when: String,
-    /// The program it starts, where that can be read back.
+    /// The program it starts, if known.
     pub(crate) program: Option<PathBuf>,
-    /// Whether the scheduler knows of it; a file alone runs nothing.
+    /// Set if the scheduler has loaded the job. A file alone runs nothing.
     pub(crate) active: bool,
     pub(crate) next: Option<String>,
     pub(crate) last: Option<String>,
     pub(crate) result: Option<String>,
     pub(crate) failed: bool,
-    /// Where to read what its runs said.
+    /// The place where the output of its runs can be read.
     pub(crate) log: String,
 }
 
 /// A scheduler of the system.
 pub(crate) trait Scheduler {
-    /// What it is called.
+    /// Returns the name of the scheduler.
     fn name(&self) -> &'static str;
-    /// What has to be done so that these jobs, and no others of ours, run. Nothing if they do already.
+    /// Returns the steps that install exactly these jobs. Empty if they are installed already.
     fn install(&self, jobs: &[Job]) -> Result<Vec<Step>, Error>;
-    /// What has to be done so that none of our jobs runs. Nothing if none does.
+    /// Returns the steps that remove all our jobs. Empty if there are none.
     fn uninstall(&self) -> Result<Vec<Step>, Error>;
-    /// Our jobs as they are.
+    /// Returns the state of our jobs.
     fn status(&self) -> Result<Vec<JobStatus>, Error>;
-    /// What the user should know after an install.
+    /// Returns advice for the user after an install.
     fn advice(&self) -> Option<&'static str> {
         None
     }
 }
 
-/// The schedulers there are.
+/// The supported schedulers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub(crate) enum Backend {
-    /// What suits this system
+    /// The best one for this system
     Auto,
     /// systemd user timers
     Systemd,
-    /// launchd agents of macOS
+    /// launchd agents (macOS)
     Launchd,
     /// The user's crontab
     Cron,
@@ -153,7 +154,7 @@ pub(crate) enum Backend {
 impl Backend {
     const REAL: [Self; 3] = [Self::Systemd, Self::Launchd, Self::Cron];
 
-    /// The scheduler to install with. To be shown what would be done, it need not be there.
+    /// Returns the scheduler to install with. For a dry run, it does not have to be running.
     pub(crate) fn choose(self, place: &Place, dry_run: bool) -> Result<Box<dyn Scheduler + '_>, Error> {
         let backend = match self {
             Self::Auto if cfg!(target_os = "macos") => Self::Launchd,
@@ -167,8 +168,11 @@ impl Backend {
                 Ok(()) => Self::Systemd,
                 Err(_) if place.tools.find("crontab").is_some() => Self::Cron,
                 Err(error) => {
-                    return Err(Error::new(ErrorKind::Other, format!("found no scheduler: {error}, and no crontab"))
-                        .hint("install cron, or start `unspool watch` with your session"));
+                    return Err(Error::new(
+                        ErrorKind::Other,
+                        format!("no scheduler found: {error}, and there is no crontab"),
+                    )
+                    .hint("install cron, or start `unspool watch` when you log in"));
                 }
             },
             named => named,
@@ -179,10 +183,10 @@ impl Backend {
         Ok(backend.of(place))
     }
 
-    /// All schedulers that may hold something of ours.
+    /// Returns all schedulers that may contain jobs of ours.
     pub(crate) fn candidates(self, place: &Place) -> Vec<Box<dyn Scheduler + '_>> {
-        let wanted = Self::REAL.into_iter().filter(|backend| matches!(self, Self::Auto) || self == *backend);
-        wanted.map(|backend| backend.of(place)).collect()
+        let backends = Self::REAL.into_iter().filter(|backend| matches!(self, Self::Auto) || self == *backend);
+        backends.map(|backend| backend.of(place)).collect()
     }
 
     fn of(self, place: &Place) -> Box<dyn Scheduler + '_> {
@@ -194,12 +198,12 @@ impl Backend {
     }
 }
 
-/// The text of a file; none if it is not there.
+/// Returns the text of a file, if it can be read.
 fn text_of(path: &std::path::Path) -> Option<String> {
     fs_err::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The first word of a command line of our own making.
+/// Returns the first word of a command line that unspool wrote.
 fn first_word(line: &str) -> Option<PathBuf> {
     let line = line.trim();
     let word = match line.chars().next()? {

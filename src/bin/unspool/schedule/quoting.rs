@@ -1,21 +1,20 @@
-//! Words on their way into unit files, crontabs and property lists: quoted where quoting is plain, refused where it is
-//! not.
+//! Quotes words for unit files, crontabs and property lists. Words that are hard to quote are refused.
 //!
-//! `%` is a specifier in a unit and a newline in a crontab, quotes and backslashes mean something else in each of
-//! them. Nobody's folder needs them; refusing is the one answer that cannot go wrong.
+//! `%` is a specifier in a unit and a newline in a crontab. Quotes and backslashes differ between the formats. Folder
+//! names rarely contain them, and refusing them is always safe.
 
 use std::ffi::OsStr;
 
 use unspool::error::{Error, ErrorKind};
 
-/// Takes a word that every scheduler can carry, or says why not.
+/// Returns a word as text, or an error if not every scheduler can represent it.
 pub(crate) fn plain(word: &OsStr) -> Result<String, Error> {
     let refuse = |why: &str| {
         let shown: String = word.to_string_lossy().chars().flat_map(char::escape_debug).take(200).collect();
-        Err(Error::new(ErrorKind::Usage, format!("cannot schedule with \"{shown}\": it holds {why}"))
-            .hint("use a folder with a plainer name, for example through a symbolic link"))
+        Err(Error::new(ErrorKind::Usage, format!("cannot schedule with \"{shown}\": it contains {why}"))
+            .hint("use a folder with a simpler name, for example through a symbolic link"))
     };
-    let Some(text) = word.to_str() else { return refuse("bytes that are no text") };
+    let Some(text) = word.to_str() else { return refuse("bytes that are not valid UTF-8") };
     match text.chars().find(|c| matches!(c, '%' | '"' | '\'' | '\\') || c.is_control()) {
         None => Ok(text.to_string()),
         Some('%') => refuse("a percent sign"),
@@ -25,18 +24,18 @@ pub(crate) fn plain(word: &OsStr) -> Result<String, Error> {
     }
 }
 
-/// A word in a systemd unit.
+/// Quotes a word for a systemd unit.
 pub(crate) fn systemd(word: &str) -> String {
-    // A dollar begins a variable, quoted or not.
+    // A dollar sign starts a variable, even inside quotes.
     quoted(&word.replace('$', "$$"), '"')
 }
 
-/// A word for the shell that cron starts.
+/// Quotes a word for the shell that cron starts.
 pub(crate) fn shell(word: &str) -> String {
     quoted(word, '\'')
 }
 
-/// Text between the tags of an XML file.
+/// Escapes text for XML.
 pub(crate) fn xml(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -51,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_quoted_is_refused() {
+    fn words_that_are_hard_to_quote_are_refused() {
         for word in ["/a%b", "/a\"b", "/a'b", "/a\\b", "/a\nb", "/a\tb", "/a\u{7f}b", "/a\u{85}b"] {
             assert!(plain(OsStr::new(word)).is_err(), "{word:?}");
         }
@@ -61,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn each_language_has_its_quotes() {
+    fn each_format_has_its_quotes() {
         for (word, unit, sh) in [
             ("/a/b-c.d", "/a/b-c.d", "/a/b-c.d"),
             ("/a b", "\"/a b\"", "'/a b'"),

@@ -1,5 +1,5 @@
-//! What became of the latest scheduled run of each task: a small file beside the index, so that a failure in the
-//! background is seen by whoever next looks.
+//! Records the result of the latest scheduled run of each task, in a small file next to the index. The next command on
+//! a terminal reports a failure.
 
 use serde::{Deserialize, Serialize};
 use unspool::archive::Local;
@@ -9,33 +9,34 @@ use crate::exit_code;
 use crate::out;
 use crate::schedule::Task;
 
-/// A run that began this long ago, has not ended and holds no lock was cut off.
-const CUT_OFF_AFTER: i64 = 60_000;
+/// A run that started this long ago (ms), has not ended and holds no lock was killed.
+const KILLED_AFTER: i64 = 60_000;
 
 /// The latest run of a task.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub(crate) struct Record {
-    /// When it began, in milliseconds since 1970.
+    /// The start time, in milliseconds since 1970.
     pub(crate) started: i64,
-    /// When it ended.
+    /// The end time.
     pub(crate) ended: Option<i64>,
-    /// Its exit code.
+    /// The exit code.
     pub(crate) code: Option<u8>,
-    /// What went wrong.
+    /// The error message.
     pub(crate) message: Option<String>,
-    /// When a run last ended well.
+    /// The end time of the last successful run.
     pub(crate) last_ok: Option<i64>,
-    /// Whether somebody has been told that it failed.
-    told: bool,
+    /// Set once the failure has been reported to the user.
+    #[serde(rename = "told")]
+    reported: bool,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outcome {
     Running,
     Done,
-    /// Stopped, by a shutdown for instance; the next run goes on from there.
+    /// Stopped, for example by a shutdown. The next run continues from there.
     Stopped,
     Failed,
 }
@@ -46,12 +47,12 @@ impl Record {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Failing to keep the record must not fail the run.
+    /// Writes the record. Errors are ignored, because they must not fail the run.
     fn write(&self, local: &Local, task: Task) {
         let _ = atomic_write::replace(&path(local, task), &serde_json::to_vec(self).unwrap_or_default());
     }
 
-    /// Drops what is known, when nothing is scheduled any more.
+    /// Removes the record, when nothing is scheduled anymore.
     pub(crate) fn remove(local: &Local, task: Task) {
         let _ = fs_err::remove_file(path(local, task));
     }
@@ -61,17 +62,17 @@ impl Record {
             (Some(_), Some(exit_code::OK | exit_code::PROBLEMS)) => Outcome::Done,
             (Some(_), Some(exit_code::INTERRUPTED)) => Outcome::Stopped,
             (Some(_), _) => Outcome::Failed,
-            (None, _) if at_work || now - self.started < CUT_OFF_AFTER => Outcome::Running,
+            (None, _) if at_work || now - self.started < KILLED_AFTER => Outcome::Running,
             (None, _) => Outcome::Failed,
         }
     }
 
-    /// What went wrong, in one sentence.
+    /// Describes the failure in one sentence.
     pub(crate) fn trouble(&self) -> String {
         match (&self.message, self.ended) {
             (Some(message), _) => message.clone(),
             (None, Some(_)) => format!("code {}", self.code.unwrap_or_default()),
-            (None, None) => "it was cut off (killed, or the machine went down)".to_string(),
+            (None, None) => "it was killed, or the machine went down".to_string(),
         }
     }
 }
@@ -80,7 +81,7 @@ fn path(local: &Local, task: Task) -> std::path::PathBuf {
     local.folder().beside(&format!("ran-{}.json", task.name()))
 }
 
-/// Runs a task for a scheduler and keeps what becomes of it. A run that finds another at work leaves no trace.
+/// Runs a task for a scheduler and records the result. A run that finds the index locked leaves no record.
 pub(crate) fn kept(
     local: &Local,
     task: Task,
@@ -90,13 +91,13 @@ pub(crate) fn kept(
     be_nice();
     let before = Record::read(local, task);
     let last_ok = before.as_ref().and_then(|before| before.last_ok);
-    let begun = Record { started: now(), last_ok, ..Record::default() };
-    // A run that is about to find the index locked must not cover up the one that holds it.
+    let started = Record { started: now(), last_ok, ..Record::default() };
+    // A run that is about to find the index locked must not overwrite the record of the run that holds the lock.
     if local.folder().writer_at_work().is_none() {
-        begun.write(local, task);
+        started.write(local, task);
     }
-    let ran = run();
-    let (code, message) = match &ran {
+    let result = run();
+    let (code, message) = match &result {
         Ok(Some(code)) => (*code, None),
         Ok(None) => {
             if let Some(before) = before {
@@ -108,27 +109,27 @@ pub(crate) fn kept(
     };
     let done = matches!(code, exit_code::OK | exit_code::PROBLEMS);
     let last_ok = if done { Some(now()) } else { last_ok };
-    Record { ended: Some(now()), code: Some(code), message, last_ok, ..begun }.write(local, task);
-    ran.map(|_| code)
+    Record { ended: Some(now()), code: Some(code), message, last_ok, ..started }.write(local, task);
+    result.map(|_| code)
 }
 
-/// Tells a person, once, that a scheduled run has failed.
+/// Reports, once, that a scheduled run has failed.
 pub(crate) fn remind(local: &Local, now: i64) {
     for task in Task::ALL {
         let Some(mut record) = Record::read(local, task) else { continue };
-        if !record.told && record.outcome(now, local.folder().writer_at_work().is_some()) == Outcome::Failed {
+        if !record.reported && record.outcome(now, local.folder().writer_at_work().is_some()) == Outcome::Failed {
             let name = task.name();
             out::note(&format!(
                 "note: the last scheduled run ({name}) failed: {}; see `unspool schedule status`",
                 record.trouble()
             ));
-            record.told = true;
+            record.reported = true;
             record.write(local, task);
         }
     }
 }
 
-/// Lets everybody else go first.
+/// Lowers the priority of this process.
 fn be_nice() {
     #[cfg(unix)]
     let _ = rustix::process::setpriority_process(None, 10);
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_a_run_ended() {
+    fn outcomes_follow_from_the_record() {
         let record = |ended, code| Record { started: 1_000, ended, code, ..Record::default() };
         for (record, at_work, expected) in [
             (record(Some(2_000), Some(0)), false, Outcome::Done),

@@ -1,5 +1,5 @@
-//! What a change to a scheduler consists of: files to write or remove, programs to run. The same list is shown by a
-//! dry run and carried out by a real one, so the two cannot differ.
+//! The steps of a change to a scheduler: files to write or remove, programs to run. A dry run shows the same list that
+//! a real run carries out, so the two cannot differ.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use unspool::error::{Error, ErrorKind};
 use crate::atomic_write;
 use crate::schedule::tools;
 
-/// One thing to do.
+/// One step of a change.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Step {
-    /// Put a text in a file.
+    /// Write a text to a file.
     Write { path: PathBuf, text: String },
-    /// Put bytes aside that are about to be replaced.
+    /// Write a backup of data that is about to be replaced.
     Keep { path: PathBuf, bytes: Vec<u8> },
     /// Remove a file.
     Remove { path: PathBuf },
@@ -23,14 +23,14 @@ pub(crate) enum Step {
     Run { program: PathBuf, args: Vec<String>, input: Option<Vec<u8>>, failure: Failure },
 }
 
-/// What it means when a program fails.
+/// The meaning of a failure of a program.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Failure {
     /// The change has failed.
     Matters,
-    /// There was nothing to do for it.
+    /// There was nothing to do.
     Ignored,
-    /// It may work in a moment.
+    /// It may succeed if tried again.
     Again,
 }
 
@@ -40,7 +40,7 @@ impl Step {
         Self::Run { program: program.to_path_buf(), args, input: None, failure }
     }
 
-    /// Shows the step as it would be carried out.
+    /// Shows the step for a dry run.
     pub(crate) fn show(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Write { path, text } => write!(out, "# write {}\n{text}", path.display()),
@@ -56,7 +56,7 @@ impl Step {
         }
     }
 
-    /// Does it.
+    /// Carries out the step.
     pub(crate) fn carry_out(&self) -> Result<(), Error> {
         match self {
             Self::Write { path, text } => atomic_write::replace(path, text.as_bytes()),
@@ -80,16 +80,16 @@ fn run(
     failure: Failure,
     tries: u32,
 ) -> Result<(), Error> {
-    let said = tools::run(program, args, input)?;
-    if said.ok() || failure == Failure::Ignored {
+    let output = tools::run(program, args, input)?;
+    if output.ok() || failure == Failure::Ignored {
         return Ok(());
     }
     if tries > 1 {
         std::thread::sleep(Duration::from_millis(200));
         return run(program, args, input, failure, tries - 1);
     }
-    let code = said.code.map_or("a signal".to_string(), |code| format!("code {code}"));
-    let message = format!("`{}` ended with {code}: {}", command_line(program, args), said.stderr);
+    let code = output.code.map_or("a signal".to_string(), |code| format!("code {code}"));
+    let message = format!("`{}` ended with {code}: {}", command_line(program, args), output.stderr);
     Err(Error::new(ErrorKind::Other, message.trim_end_matches(": ")))
 }
 

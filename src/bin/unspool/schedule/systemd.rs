@@ -1,7 +1,7 @@
-//! systemd: a service and a timer of the user for each job.
+//! The systemd scheduler: one user service and one user timer per job.
 //!
-//! Units keep to what a user's manager can always do. `ProtectSystem=` and its kind need user namespaces, which some
-//! distributions forbid; a job that fails for want of a sandbox is worse than one without.
+//! Units use only features that a user manager always supports. `ProtectSystem=` and similar settings need user
+//! namespaces, which some distributions forbid. A job without a sandbox is better than a job that fails.
 
 use std::path::PathBuf;
 
@@ -15,15 +15,15 @@ use crate::schedule::{Job, JobStatus, Place, Scheduler, Task, Tools, first_word,
 #[derive(Debug)]
 pub(super) struct Systemd<'a>(pub(super) &'a Place);
 
-/// Says why the user's manager cannot be used.
+/// Fails if the user manager is not running, with the reason.
 pub(super) fn require_running(tools: &Tools) -> Result<(), Error> {
     let systemctl = tools.need("systemctl")?;
-    let said = tools::run(&systemctl, &["--user".into(), "show".into(), "--property=Version".into()], None)?;
-    if said.ok() {
+    let output = tools::run(&systemctl, &["--user".into(), "show".into(), "--property=Version".into()], None)?;
+    if output.ok() {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Other, format!("the systemd manager of this user does not answer: {}", said.stderr))
-        .hint("log in on a console or by ssh rather than with su, or use --backend cron"))
+    Err(Error::new(ErrorKind::Other, format!("the systemd user manager does not respond: {}", output.stderr))
+        .hint("log in on a console or by ssh instead of with su, or use --backend cron"))
 }
 
 impl Scheduler for Systemd<'_> {
@@ -51,7 +51,7 @@ impl Scheduler for Systemd<'_> {
         steps.extend(writes);
         steps.push(Step::run(&systemctl, &["--user", "daemon-reload"], Failure::Matters));
         steps.push(Step::run(&systemctl, &with("enable"), Failure::Matters));
-        // A timer that is running keeps its old times until it is started again.
+        // A running timer keeps its old times until it is restarted.
         steps.push(Step::run(&systemctl, &with("restart"), Failure::Matters));
         Ok(steps)
     }
@@ -71,7 +71,7 @@ impl Scheduler for Systemd<'_> {
     }
 
     fn advice(&self) -> Option<&'static str> {
-        Some("timers of a user rest while nobody is logged in; `loginctl enable-linger` keeps them running")
+        Some("user timers do not run while you are logged out; `loginctl enable-linger` keeps them running")
     }
 }
 
@@ -80,15 +80,15 @@ impl Systemd<'_> {
         self.0.settings.join("systemd/user").join(name)
     }
 
-    /// Has systemd itself read a time in its own language, where it can.
+    /// Checks a calendar expression with systemd itself, if `systemd-analyze` is installed.
     fn check_time(&self, job: &Job) -> Result<(), Error> {
         let Some(analyze) = self.0.tools.find("systemd-analyze") else { return Ok(()) };
         let time = job.when.systemd();
-        let said = tools::run(&analyze, &["calendar".into(), time.clone()], None)?;
-        if said.ok() {
+        let output = tools::run(&analyze, &["calendar".into(), time.clone()], None)?;
+        if output.ok() {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Usage, format!("\"{time}\" is no time that systemd understands: {}", said.stderr))
+        Err(Error::new(ErrorKind::Usage, format!("systemd does not understand the time \"{time}\": {}", output.stderr))
             .hint("see `man systemd.time`; try it with `systemd-analyze calendar`"))
     }
 
@@ -96,11 +96,12 @@ impl Systemd<'_> {
         let mut steps = Vec::new();
         for task in tasks {
             let units = [timer(task), service(task)];
-            let there: Vec<PathBuf> = units.iter().map(|unit| self.unit(unit)).filter(|path| path.is_file()).collect();
-            if !there.is_empty() {
+            let existing: Vec<PathBuf> =
+                units.iter().map(|unit| self.unit(unit)).filter(|path| path.is_file()).collect();
+            if !existing.is_empty() {
                 let systemctl = self.0.tools.need("systemctl")?;
                 steps.push(Step::run(&systemctl, &["--user", "disable", "--now", &timer(task)], Failure::Ignored));
-                steps.extend(there.into_iter().map(|path| Step::Remove { path }));
+                steps.extend(existing.into_iter().map(|path| Step::Remove { path }));
                 steps.push(Step::run(&systemctl, &["--user", "reset-failed", &service(task)], Failure::Ignored));
             }
         }
@@ -114,7 +115,7 @@ impl Systemd<'_> {
     }
 
     fn is_on(&self, timer: &str) -> bool {
-        ["is-enabled", "is-active"].into_iter().all(|verb| self.ask(&[verb, timer]).is_some_and(|said| said.ok()))
+        ["is-enabled", "is-active"].into_iter().all(|verb| self.ask(&[verb, timer]).is_some_and(|output| output.ok()))
     }
 
     fn job_status(&self, task: Task) -> Result<JobStatus, Error> {
@@ -124,21 +125,21 @@ impl Systemd<'_> {
             text.lines().find_map(|line| line.strip_prefix(key)).map(str::to_string)
         };
         let show = |unit: &str, properties: &str| {
-            let said = self.ask(&["show", unit, "--property", properties]);
-            said.map(|said| said.text()).unwrap_or_default()
+            let output = self.ask(&["show", unit, "--property", properties]);
+            output.map(|output| output.text()).unwrap_or_default()
         };
         let times = show(&timer, "ActiveState,NextElapseUSecRealtime,LastTriggerUSec");
-        let ran = show(&service, "Result,ExecMainStatus,ExecMainExitTimestamp,ActiveState");
+        let run = show(&service, "Result,ExecMainStatus,ExecMainExitTimestamp,ActiveState");
         let of = |text: &str, key: &str| {
             let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
             value.map(str::trim).filter(|value| !matches!(*value, "" | "n/a" | "0")).map(str::to_string)
         };
-        let result = of(&ran, "Result");
-        let status = of(&ran, "ExecMainStatus");
-        let has_run = of(&ran, "ExecMainExitTimestamp").is_some();
+        let result = of(&run, "Result");
+        let status = of(&run, "ExecMainStatus");
+        let has_run = of(&run, "ExecMainExitTimestamp").is_some();
         let failed = result.as_deref().is_some_and(|result| result != "success");
         let words = match (result.as_deref(), status) {
-            _ if of(&ran, "ActiveState").as_deref() == Some("activating") => Some("running".to_string()),
+            _ if of(&run, "ActiveState").as_deref() == Some("activating") => Some("running".to_string()),
             (Some("success"), None) if has_run => Some("ok".to_string()),
             (Some("success"), Some(code)) => Some(format!("done, with problems (code {code})")),
             (Some(result), code) if failed => {
@@ -173,7 +174,7 @@ const HEAD: &str = "# Written by `unspool schedule install`; `unspool schedule u
 fn service_text(job: &Job) -> String {
     let command = job.command().map(quoting::systemd).collect::<Vec<_>>().join(" ");
     let env: String = job.env.iter().map(|(name, value)| format!("Environment=\"{name}={value}\"\n")).collect();
-    // Without roots of its own the run looks in the usual places, whatever the manager's environment says.
+    // Without `--root`, the run uses the default roots, regardless of the manager's environment.
     let usual = if job.args.iter().any(|word| word == "--root") {
         ""
     } else {

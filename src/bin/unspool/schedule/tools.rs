@@ -1,5 +1,5 @@
-//! The system's own programs: found where only the system or the user could have put them, run by their full path
-//! and never through a shell.
+//! Finds and runs programs of the system. They must be in folders that other users cannot write to, and are run by
+//! their full path, never through a shell.
 
 use std::ffi::OsStr;
 use std::io::{Read, Write as _};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use unspool::error::{Error, ErrorKind};
 
-/// How long a program of the system may take.
+/// The maximum run time of a program.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Finds programs in the folders of `PATH`.
@@ -18,10 +18,10 @@ pub(crate) struct Tools {
     folders: Vec<PathBuf>,
 }
 
-/// What a program said.
+/// The output and exit code of a program.
 #[derive(Debug)]
 pub(crate) struct Said {
-    /// The exit code; none if a signal ended it.
+    /// The exit code, or `None` if a signal ended it.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
@@ -38,12 +38,12 @@ impl Said {
 }
 
 impl Tools {
-    /// Looks in these folders, except where somebody else could put a program in our way.
+    /// Searches these folders, except those that another user can write to.
     pub(crate) fn new(folders: Vec<PathBuf>) -> Self {
         Self { folders: folders.into_iter().filter(|folder| is_trusted(folder)).collect() }
     }
 
-    /// The full path of a program.
+    /// Returns the full path of a program, if it is found.
     pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
         let names = [name.to_string(), format!("{name}.exe")];
         let names = if cfg!(windows) { &names[..] } else { &names[..1] };
@@ -51,16 +51,17 @@ impl Tools {
         places.into_iter().find(|path| is_program(path))
     }
 
-    /// The full path of a program that is needed.
+    /// Returns the full path of a required program.
     pub(crate) fn need(&self, name: &str) -> Result<PathBuf, Error> {
         self.find(name).ok_or_else(|| {
-            Error::new(ErrorKind::Usage, format!("cannot find the program {name}"))
-                .hint("name another scheduler with --backend, or put it in a folder of PATH that only you can write to")
+            Error::new(ErrorKind::Usage, format!("cannot find the program {name}")).hint(
+                "choose another scheduler with --backend, or put it in a folder of PATH that only you can write to",
+            )
         })
     }
 
-    /// The name under which this very program is found, which stays when a package manager puts a new version
-    /// behind it.
+    /// Returns the path in `PATH` that leads to this program. It stays valid when a package manager installs a new
+    /// version.
     pub(crate) fn stable_name_of(&self, program: &Path) -> PathBuf {
         let real = fs_err::canonicalize(program).unwrap_or_else(|_| program.to_path_buf());
         let name = program.file_name().unwrap_or(OsStr::new("unspool"));
@@ -69,7 +70,7 @@ impl Tools {
     }
 }
 
-/// Runs a program to its end and gathers what it says.
+/// Runs a program to its end and collects its output.
 pub(crate) fn run(program: &Path, args: &[String], input: Option<&[u8]>) -> Result<Said, Error> {
     let failed = |error| Error::io("run", program, error);
     let mut command = Command::new(program);
@@ -81,7 +82,7 @@ pub(crate) fn run(program: &Path, args: &[String], input: Option<&[u8]>) -> Resu
         let stdout = scope.spawn(|| read_all(stdout));
         let stderr = scope.spawn(|| read_all(stderr));
         if let (Some(stdin), Some(input)) = (stdin.as_mut(), input) {
-            // A program that does not want it all says so by its exit code.
+            // A program that does not read all of its input reports that with its exit code.
             let _ = stdin.write_all(input);
         }
         drop(stdin);
@@ -112,7 +113,7 @@ fn wait(child: &mut Child, program: &Path) -> Result<Option<i32>, Error> {
             Ok(None) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                let message = format!("{} has not answered for {} s", program.display(), PATIENCE.as_secs());
+                let message = format!("{} did not finish within {} s", program.display(), PATIENCE.as_secs());
                 return Err(Error::new(ErrorKind::Other, message));
             }
             Err(error) => return Err(Error::io("wait for", program, error)),
@@ -120,7 +121,7 @@ fn wait(child: &mut Child, program: &Path) -> Result<Option<i32>, Error> {
     }
 }
 
-/// Whether only root or we ourselves can put programs into a folder.
+/// Reports whether only root and the current user can write to a folder.
 #[cfg(unix)]
 fn is_trusted(folder: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;

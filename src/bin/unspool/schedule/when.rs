@@ -1,11 +1,11 @@
-//! When a job runs: what the user may write, and the same in the languages of systemd and cron.
+//! Schedules of jobs: parses what the user writes, and converts it for systemd and cron.
 
 use unspool::error::{Error, ErrorKind};
 
-/// A time that comes again and again.
+/// A recurring time.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum When {
-    /// Every so many minutes, counted from midnight; they divide an hour or are hours that divide a day.
+    /// Every N minutes, counted from midnight. N divides an hour, or is a number of hours that divides a day.
     Every(u32),
     /// Every day at hour and minute.
     Daily(u8, u8),
@@ -13,15 +13,15 @@ pub(crate) enum When {
     Weekly(u8, u8),
     /// On the first of every month at hour and minute.
     Monthly(u8, u8),
-    /// In the scheduler's own words.
+    /// In the scheduler's own syntax.
     Calendar(String),
 }
 
 impl When {
-    /// Reads an interval such as `15m` or `2h`. Only what divides an hour or a day is taken: every scheduler can do
-    /// that, none forgets it over a restart, and it means the same everywhere.
+    /// Parses an interval such as `15m` or `2h`. It must divide an hour or a day: every scheduler supports that, keeps
+    /// it over a restart, and interprets it the same way.
     pub(crate) fn every(text: &str) -> Result<Self, String> {
-        const ASK: &str = "give 1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or 1, 2, 3, 4, 6, 8, 12 or 24 hours \
+        const ASK: &str = "use 1, 2, 3, 4, 5, 6, 10, 12, 15, 20 or 30 minutes, or 1, 2, 3, 4, 6, 8, 12 or 24 hours \
                            (such as 15m or 1h)";
         let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let count: u32 = number.trim().parse().map_err(|_| ASK.to_string())?;
@@ -31,25 +31,25 @@ impl When {
             "d" | "day" if count == 1 => 24 * 60,
             _ => return Err(ASK.to_string()),
         };
-        let fits = minutes > 0
+        let is_valid = minutes > 0
             && (minutes < 60 && 60 % minutes == 0 || minutes.is_multiple_of(60) && (24 * 60) % minutes == 0);
         match minutes {
             1440 => Ok(Self::Daily(0, 0)),
-            _ if fits => Ok(Self::Every(minutes)),
+            _ if is_valid => Ok(Self::Every(minutes)),
             _ => Err(ASK.to_string()),
         }
     }
 
-    /// Reads a time of day such as `03:00`.
+    /// Parses a time of day such as `03:00`.
     pub(crate) fn daily(text: &str) -> Result<Self, String> {
         let time = text.split_once(':').and_then(|(hour, minute)| {
             let (hour, minute): (u8, u8) = (hour.parse().ok()?, minute.parse().ok()?);
             (hour < 24 && minute < 60).then_some(Self::Daily(hour, minute))
         });
-        time.ok_or_else(|| "give a time of day such as 03:00".to_string())
+        time.ok_or_else(|| "use a time of day such as 03:00".to_string())
     }
 
-    /// How people say it.
+    /// Returns the schedule in plain English.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Every(1) => "every minute".into(),
@@ -63,7 +63,7 @@ impl When {
         }
     }
 
-    /// The same for systemd's `OnCalendar=`.
+    /// Returns the schedule for systemd's `OnCalendar=`.
     pub(crate) fn systemd(&self) -> String {
         match self {
             Self::Every(minutes @ 1..60) => format!("*-*-* *:00/{minutes}:00"),
@@ -76,7 +76,7 @@ impl When {
         }
     }
 
-    /// Returns the same in cron's five fields, with one blank between them.
+    /// Returns the schedule as cron's five fields, with one blank between them.
     pub(crate) fn cron(&self) -> Result<String, Error> {
         let text = match self {
             Self::Every(1) => "* * * * *".to_string(),
@@ -96,14 +96,14 @@ impl When {
             },
         };
         if crontab(&text).is_none() {
-            return Err(Error::new(ErrorKind::Usage, format!("\"{text}\" is no time that cron understands"))
-                .hint("give five fields: minute hour day month weekday, such as \"30 3 * * 1-5\""));
+            return Err(Error::new(ErrorKind::Usage, format!("cron does not understand the time \"{text}\""))
+                .hint("use five fields: minute hour day month weekday, such as \"30 3 * * 1-5\""));
         }
         Ok(text)
     }
 }
 
-/// Reads cron's five fields in the time zone of the system. Refuses what only some crons know: `L`, `W`, `#` and names
+/// Parses cron's five fields in the system's time zone. Refuses what only some crons support: `L`, `W`, `#` and names
 /// of time zones.
 pub(super) fn crontab(text: &str) -> Option<cronexpr::Crontab> {
     let is_name = |value: &str| value.len() == 3 && value.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_day() {
+    fn times_of_day_are_parsed() {
         assert_eq!(When::daily("03:00"), Ok(When::Daily(3, 0)));
         assert_eq!(When::daily("3:05"), Ok(When::Daily(3, 5)));
         for text in ["24:00", "03:60", "3", "03:00:00", "noon", ""] {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn each_time_in_each_language() {
+    fn schedules_are_converted_for_each_scheduler() {
         for (when, words, systemd, cron) in [
             (When::Every(15), "every 15 minutes", "*-*-* *:00/15:00", "*/15 * * * *"),
             (When::Every(60), "every hour", "*-*-* *:00:00", "0 * * * *"),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_cron() {
+    fn cron_times_are_checked() {
         for (text, fields) in [
             ("*/15 * * * *", "*/15 * * * *"),
             (" 30  3\t* * mon-fri ", "30 3 * * mon-fri"),

@@ -1,5 +1,5 @@
-//! What the system tells of changes below the roots, as far as it can. Where it cannot, we are blind and have to look
-//! for ourselves.
+//! File events from the operating system for everything below the roots. If the system cannot report them, `watch` has
+//! to poll.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,75 +12,75 @@ use notify::event::{CreateKind, EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use unspool::transcript::discover::Root;
 
-/// What was seen.
+/// A change below the roots.
 #[derive(Debug, Eq, PartialEq)]
-pub(super) enum Seen {
+pub(super) enum Change {
     /// A file has changed.
     File(PathBuf),
-    /// Something has changed.
+    /// Something unknown has changed.
     Everything,
 }
 
-/// What comes from the watching thread.
+/// A message from the watching thread.
 #[derive(Debug)]
 enum Report {
-    Seen(Seen),
-    /// A folder that was watched is not there any more.
+    Change(Change),
+    /// A watched folder no longer exists.
     Lost(PathBuf),
-    /// The system cannot watch all that there is.
+    /// The system cannot watch all folders.
     Limit(String),
 }
 
-/// More than this may not wait to be heard; then a look at everything is better.
+/// The maximum number of unread events. If there are more, a full scan is better.
 const WAITING: usize = 4096;
 
 pub(super) struct FsEvents {
     watcher: Option<RecommendedWatcher>,
-    told: Receiver<Report>,
+    events: Receiver<Report>,
     overrun: Arc<AtomicBool>,
-    /// The folders that are watched.
+    /// The watched folders.
     watched: BTreeSet<PathBuf>,
-    /// Why we are blind, until somebody has been told.
+    /// The reason for polling, until it has been reported.
     notice: Option<String>,
 }
 
 impl FsEvents {
-    /// Opens them, unless asked not to.
+    /// Starts to watch the roots, unless `poll` is set.
     pub(super) fn open(roots: &[Root], poll: bool) -> Self {
-        let (send, told) = sync_channel(WAITING);
+        let (send, events) = sync_channel(WAITING);
         let overrun = Arc::new(AtomicBool::new(false));
-        let mut eyes =
-            Self { watcher: None, told, overrun: Arc::clone(&overrun), watched: BTreeSet::new(), notice: None };
+        let mut this =
+            Self { watcher: None, events, overrun: Arc::clone(&overrun), watched: BTreeSet::new(), notice: None };
         if poll {
-            return eyes;
+            return this;
         }
         if let Some(root) = roots.iter().find(|root| is_remote(&root.path)) {
-            eyes.notice = Some(format!("{} is on a file system that does not tell of changes", root.path.display()));
-            return eyes;
+            this.notice = Some(format!("{} is on a file system that does not report changes", root.path.display()));
+            return this;
         }
-        match notify::recommended_watcher(move |event| tell(event, &send, &overrun)) {
-            Ok(watcher) => eyes.watcher = Some(watcher),
-            Err(error) => eyes.notice = Some(format!("the system cannot watch files ({error})")),
+        match notify::recommended_watcher(move |event| forward(event, &send, &overrun)) {
+            Ok(watcher) => this.watcher = Some(watcher),
+            Err(error) => this.notice = Some(format!("the system cannot watch files ({error})")),
         }
-        eyes.find_new_roots(roots);
-        eyes
+        this.find_new_roots(roots);
+        this
     }
 
-    /// Whether we have to look for ourselves.
+    /// Reports whether there are no events, so that the caller has to poll.
     pub(super) fn is_blind(&self) -> bool {
         self.watcher.is_none()
     }
 
-    /// Why we are blind, once.
+    /// Returns the reason for polling, once.
     pub(super) fn take_notice(&mut self) -> Option<String> {
         self.notice.take()
     }
 
-    /// Begins to watch what was not there before; says whether there was any.
+    /// Starts to watch folders that did not exist before. Reports whether there were any.
     pub(super) fn find_new_roots(&mut self, roots: &[Root]) -> bool {
         let before = self.watched.len();
         for root in roots {
-            // The history and the folder of projects are directly in a root; all else is below the projects.
+            // The history and the projects folder are directly in a root. All other files are below the projects.
             let projects = root.path.join("projects");
             let is_projects = root.path.file_name().is_some_and(|name| name == "projects");
             self.watch(&root.path, if is_projects { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive });
@@ -110,66 +110,66 @@ impl FsEvents {
         }
     }
 
-    /// Waits for something to be seen.
-    pub(super) fn wait(&mut self, patience: Duration) -> Option<Seen> {
+    /// Waits for a change.
+    pub(super) fn wait(&mut self, patience: Duration) -> Option<Change> {
         if self.overrun.swap(false, Ordering::Relaxed) {
-            return Some(Seen::Everything);
+            return Some(Change::Everything);
         }
-        // A channel nobody can write to any more ends the wait at once.
+        // Without a sender, `recv_timeout` would return immediately.
         if self.watcher.is_none() {
             std::thread::sleep(patience);
             return None;
         }
-        match self.told.recv_timeout(patience).ok()? {
-            Report::Seen(seen) => Some(seen),
+        match self.events.recv_timeout(patience).ok()? {
+            Report::Change(change) => Some(change),
             Report::Lost(folder) => {
                 self.watched.remove(&folder);
-                Some(Seen::Everything)
+                Some(Change::Everything)
             }
             Report::Limit(reason) => {
                 self.close(reason);
-                Some(Seen::Everything)
+                Some(Change::Everything)
             }
         }
     }
 }
 
-/// Hears the system, in its own thread. Says little: most events are of no interest.
-fn tell(event: notify::Result<notify::Event>, send: &SyncSender<Report>, overrun: &AtomicBool) {
-    let told = match event {
-        Ok(event) => understand(&event),
+/// Forwards an event from the system's own thread. Most events are dropped.
+fn forward(event: notify::Result<notify::Event>, send: &SyncSender<Report>, overrun: &AtomicBool) {
+    let reports = match event {
+        Ok(event) => reports_of(&event),
         Err(error) => vec![Report::Limit(format!("the system cannot watch all folders ({error})"))],
     };
-    for one in told {
-        if let Err(TrySendError::Full(_)) = send.try_send(one) {
+    for report in reports {
+        if let Err(TrySendError::Full(_)) = send.try_send(report) {
             overrun.store(true, Ordering::Relaxed);
         }
     }
 }
 
-fn understand(event: &notify::Event) -> Vec<Report> {
+fn reports_of(event: &notify::Event) -> Vec<Report> {
     if event.need_rescan() {
-        return vec![Report::Seen(Seen::Everything)];
+        return vec![Report::Change(Change::Everything)];
     }
-    let of_interest = event.paths.iter().filter(|path| may_matter(path));
+    let relevant = event.paths.iter().filter(|path| is_relevant(path));
     match event.kind {
-        // We ourselves open files, and so does everybody else.
+        // Reading files causes these too.
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => Vec::new(),
-        EventKind::Create(CreateKind::Folder) => vec![Report::Seen(Seen::Everything)],
+        EventKind::Create(CreateKind::Folder) => vec![Report::Change(Change::Everything)],
         EventKind::Remove(_) => event.paths.iter().map(|path| Report::Lost(path.clone())).collect(),
-        EventKind::Modify(ModifyKind::Name(_)) => of_interest.map(|_| Report::Seen(Seen::Everything)).collect(),
-        _ => of_interest.map(|path| Report::Seen(Seen::File(path.clone()))).collect(),
+        EventKind::Modify(ModifyKind::Name(_)) => relevant.map(|_| Report::Change(Change::Everything)).collect(),
+        _ => relevant.map(|path| Report::Change(Change::File(path.clone()))).collect(),
     }
 }
 
-/// Whether a name may be that of something to be indexed, or of a folder.
-fn may_matter(path: &Path) -> bool {
+/// Reports whether a path may be a file to index, or a folder.
+fn is_relevant(path: &Path) -> bool {
     let extension = path.extension().map(|extension| extension.to_string_lossy());
     let is_spill = || path.components().any(|part| part.as_os_str() == "tool-results");
     matches!(extension.as_deref(), None | Some("jsonl" | "json")) || is_spill()
 }
 
-/// Whether a folder is on another machine, whose changes the kernel does not hear of.
+/// Reports whether a folder is on another machine. The kernel does not know of changes made there.
 #[cfg(target_os = "linux")]
 fn is_remote(folder: &Path) -> bool {
     // NFS, SMB in three dialects, FUSE, 9p, AFS, Coda, Ceph, VirtualBox.
@@ -199,8 +199,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_may_matter() {
-        for (path, matters) in [
+    fn relevant_paths() {
+        for (path, expected) in [
             ("/r/projects/p/a.jsonl", true),
             ("/r/projects/p/s/subagents/agent-1.meta.json", true),
             ("/r/projects/p/s/tool-results/x.txt", true),
@@ -209,7 +209,7 @@ mod tests {
             ("/r/history.jsonl", true),
             ("/r/settings.json.tmp", false),
         ] {
-            assert_eq!(may_matter(Path::new(path)), matters, "{path}");
+            assert_eq!(is_relevant(Path::new(path)), expected, "{path}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Following the roots: what is written is searchable a moment later.
+//! `unspool watch`: updates the index whenever files below the roots change.
 //!
-//! The index is locked only while something new is read, so that other runs get their turn. What the system tells us
-//! is a hint of where to look, never the truth: a regular look at everything finds what was missed.
+//! The index is locked only while something new is read, so that other runs get their turn. File events are only hints:
+//! a regular full scan finds what they missed.
 
 mod debounce;
 mod fs_events;
@@ -16,61 +16,61 @@ use crate::config::{self, Config};
 use crate::out;
 use crate::progress::Progress;
 use debounce::Debounce;
-use fs_events::{FsEvents, Seen};
+use fs_events::{Change, FsEvents};
 
-/// The longest we are deaf to Ctrl-C, and to a root that appears.
+/// The maximum delay until Ctrl-C or a new root is noticed.
 const TICK: Duration = Duration::from_millis(500);
-/// A wait that took this much longer than meant was a sleep of the machine, or of this process.
-const SLEPT: Duration = Duration::from_secs(5);
+/// A wait that takes this much longer than planned means that the machine or this process was suspended.
+const SUSPENDED: Duration = Duration::from_secs(5);
 
-/// Follows the roots until it is told to stop.
+/// Watches the roots until Ctrl-C.
 pub(crate) fn follow(config: &Config, poll: bool) -> Result<(), Error> {
     let stop = Progress::new(true);
-    let mut pace = Debounce::new(Instant::now());
-    let mut eyes = FsEvents::open(&config.roots, poll);
-    let mut complaint = None;
+    let mut debounce = Debounce::new(Instant::now());
+    let mut events = FsEvents::open(&config.roots, poll);
+    let mut last_error = None;
     while !stop.stopped() {
-        if let Some(reason) = eyes.take_notice() {
-            out::note(&format!("note: {reason}; looking at everything every few seconds instead"));
+        if let Some(reason) = events.take_notice() {
+            out::note(&format!("note: {reason}; scanning all files every few seconds instead"));
         }
         let now = Instant::now();
-        if let Some(only) = pace.take_due(now, eyes.is_blind()) {
+        if let Some(only) = debounce.take_due(now, events.is_blind()) {
             let all = only.is_empty();
             let options = UpdateOptions { now: config::now(), only, ..UpdateOptions::default() };
             let updated = update(config.local.folder(), &config.roots, &options, &stop);
-            complain(&updated, &mut complaint);
-            let walked = all.then(|| walk_time(config, now.elapsed(), &updated));
-            pace.ended(now, Instant::now(), updated.as_ref(), walked);
+            report_error(&updated, &mut last_error);
+            let scanned = all.then(|| scan_time(config, now.elapsed(), &updated));
+            debounce.ended(now, Instant::now(), updated.as_ref(), scanned);
         }
-        wait(config, &mut eyes, &mut pace);
+        wait(config, &mut events, &mut debounce);
     }
     Ok(())
 }
 
-/// Waits for the next event or the next time to look.
-fn wait(config: &Config, eyes: &mut FsEvents, pace: &mut Debounce) {
+/// Waits for the next event or the next run.
+fn wait(config: &Config, events: &mut FsEvents, debounce: &mut Debounce) {
     let (begin, clock) = (Instant::now(), config::now());
-    let patience = pace.until_due(begin, eyes.is_blind()).min(TICK);
-    match eyes.wait(patience) {
-        Some(Seen::File(path)) => pace.changed(path, Instant::now()),
-        Some(Seen::Everything) => pace.everything(Instant::now()),
-        // A root that was not there may be by now.
-        None if eyes.find_new_roots(&config.roots) => pace.everything(Instant::now()),
+    let patience = debounce.until_due(begin, events.is_blind()).min(TICK);
+    match events.wait(patience) {
+        Some(Change::File(path)) => debounce.changed(path, Instant::now()),
+        Some(Change::Everything) => debounce.everything(Instant::now()),
+        // A root may have been created in the meantime.
+        None if events.find_new_roots(&config.roots) => debounce.everything(Instant::now()),
         None => {}
     }
     let by_clock = Duration::from_millis(u64::try_from(config::now() - clock).unwrap_or(0));
-    if has_slept(patience, begin.elapsed(), by_clock) {
-        pace.everything(Instant::now());
+    if was_suspended(patience, begin.elapsed(), by_clock) {
+        debounce.everything(Instant::now());
     }
 }
 
-/// Whether a wait took much longer than meant, by either clock: one of them stands still while the machine sleeps.
-fn has_slept(meant: Duration, elapsed: Duration, by_clock: Duration) -> bool {
-    elapsed.max(by_clock) > meant + SLEPT
+/// Reports whether a wait took much longer than planned by either clock. One of them stops while the machine sleeps.
+fn was_suspended(planned: Duration, elapsed: Duration, by_clock: Duration) -> bool {
+    elapsed.max(by_clock) > planned + SUSPENDED
 }
 
-/// How long a look at everything takes. A run that read much says little about it, so that is measured apart.
-fn walk_time(config: &Config, took: Duration, updated: &Result<Report, Error>) -> Duration {
+/// Returns the duration of a full scan. If the run also read files, the scan is measured separately.
+fn scan_time(config: &Config, took: Duration, updated: &Result<Report, Error>) -> Duration {
     if updated.as_ref().is_ok_and(|report| report.bytes == 0) {
         return took;
     }
@@ -79,8 +79,8 @@ fn walk_time(config: &Config, took: Duration, updated: &Result<Report, Error>) -
     begin.elapsed()
 }
 
-/// Says what is wrong, once; another run being under way is not.
-fn complain(updated: &Result<Report, Error>, last: &mut Option<String>) {
+/// Reports an error, once. A lock held by another run is not an error.
+fn report_error(updated: &Result<Report, Error>, last: &mut Option<String>) {
     match updated {
         Ok(_) => *last = None,
         Err(error) if error.kind == ErrorKind::Busy => {}
@@ -99,12 +99,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sleep_shows_on_either_clock() {
+    fn a_suspension_shows_on_either_clock() {
         let seconds = Duration::from_secs;
-        for (elapsed, by_clock, slept) in
+        for (elapsed, by_clock, expected) in
             [(0, 0, false), (1, 1, false), (6, 6, false), (1, 3600, true), (3600, 0, true)]
         {
-            assert_eq!(has_slept(seconds(1), seconds(elapsed), seconds(by_clock)), slept);
+            assert_eq!(was_suspended(seconds(1), seconds(elapsed), seconds(by_clock)), expected);
         }
     }
 }
