@@ -129,10 +129,7 @@ fn messages_before_a_rewind_are_folded() {
     env.index();
     let folded = shown(&env, &[&id]);
     assert!(!folded.contains("wrong way") && folded.contains("right way"), "{folded}");
-    assert!(
-        folded.contains("· abandoned branch: 2 messages, from line 3 (--branches shows it)"),
-        "{folded}"
-    );
+    assert!(folded.contains("· abandoned branch: 2 messages, from line 3 (--branches shows it)"), "{folded}");
     assert!(shown(&env, &["--branches", &id]).contains("went wrong"));
 }
 
