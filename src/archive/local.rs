@@ -1,5 +1,6 @@
 //! The embedded index as a [`Backend`].
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -34,6 +35,10 @@ struct Open {
 impl Local {
     /// Takes the folders with transcripts and the data folder. Opens nothing yet.
     pub fn new(roots: Vec<Root>, data_dir: &Path) -> Self {
+        let mut roots: Vec<Root> = roots.into_iter().map(Root::canonical).collect();
+        // Two spellings of one folder are one root.
+        let mut seen = HashSet::new();
+        roots.retain(|root| seen.insert(root.path.clone()));
         let folder = IndexFolder::new(data_dir, &roots);
         Self { roots, folder, open: Mutex::default() }
     }

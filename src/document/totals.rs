@@ -63,10 +63,15 @@ impl Tally {
         }
     }
 
-    /// Records one line of an answer. Every line of an answer repeats the token counts; those of the last line count.
+    /// Records one line of an answer. Every line of an answer repeats the token counts, and while it is streamed they may
+    /// disagree. Those of the line with the most output count, as a whole.
     pub(super) fn answer(&mut self, message: Option<&str>, model: Option<&str>, usage: [u64; 4]) {
         let id = message.map_or(0, hash_of);
         if let Some((_, counted)) = self.recent.iter_mut().find(|(known, _)| *known == id && id != 0) {
+            let ([.., output], [.., known]) = (usage, *counted);
+            if output < known {
+                return;
+            }
             let previous = std::mem::replace(counted, usage);
             for (total, (new, old)) in self.tokens.iter_mut().zip(usage.into_iter().zip(previous)) {
                 *total = total.saturating_sub(old).saturating_add(new);

@@ -517,7 +517,7 @@ mod tests {
             assert!(show(words).contains("Since") && show(words) == show(single), "{words}");
         }
         assert!(show("x /(/").starts_with("error: cannot use the pattern"));
-        assert!(show("/abc+/ OR x").contains("must stand by itself"));
+        assert!(show("/abc+/ OR x").contains("cannot be inside a group"));
         assert!(show(&format!("{} OR x", "(".repeat(40))).contains("nested too deeply"));
     }
 }

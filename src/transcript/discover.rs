@@ -24,6 +24,26 @@ pub struct Root {
     pub required: bool,
 }
 
+impl Root {
+    /// Returns the root under its one true path: absolute, without `..` and trailing slashes, symbolic links resolved. So
+    /// each folder has one index, however it is spelled. A folder that does not exist is resolved as far as possible.
+    #[must_use]
+    pub fn canonical(self) -> Self {
+        let path = std::path::absolute(&self.path).unwrap_or(self.path);
+        let mut missing = Vec::new();
+        let mut existing = path.as_path();
+        loop {
+            if let Ok(found) = fs_err::canonicalize(existing) {
+                return Self { path: missing.iter().rev().fold(found, |path: PathBuf, name| path.join(name)), ..self };
+            }
+            let (Some(parent), Some(name)) = (existing.parent(), existing.file_name()) else { break };
+            missing.push(name.to_os_string());
+            existing = parent;
+        }
+        Self { path, ..self }
+    }
+}
+
 /// The kind of file to index.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum SourceKind {

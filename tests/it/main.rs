@@ -40,6 +40,8 @@ mod corpus;
 mod ranking;
 // Masking of secrets.
 mod redact;
+// The right index, the right file, the right figures, no secrets: what people cannot check themselves.
+mod trust;
 
 // The fault catalogue. Section A: bad input, and inputs of gigabytes.
 mod bad_input;

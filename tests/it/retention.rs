@@ -61,7 +61,7 @@ fn status_reports_what_is_not_indexed_yet() {
     env.index();
     let first = user_line(&session(1), 10, "new");
     env.append(format!("-home-u-x/{}.jsonl", session(1)), first);
-    assert!(row(&env).ends_with("; these are indexed, 1 other not yet"), "{}", row(&env));
+    assert!(row(&env).ends_with("; these are indexed, but 1 other not yet"), "{}", row(&env));
     let env = home_with_ages(&[27]);
     env.index();
     let late = home_with_ages(&[1, 2, 27, 28]);

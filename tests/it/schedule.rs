@@ -486,7 +486,7 @@ fn a_run_that_was_killed_has_failed() {
     assert!(shown.contains("failed: it was killed, or the machine went down"), "{shown}");
     // An incomplete or foreign record counts as none.
     std::fs::write(lock.with_extension("ran-index.json"), "{\"star").expect("written");
-    assert!(env.run(&["status"]).stdout.contains("schedule     no run yet"));
+    assert!(env.run(&["status"]).stdout.contains("schedule     no runs yet"));
 }
 
 #[test]

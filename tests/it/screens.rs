@@ -4,7 +4,6 @@
 //! the screens as they are now; read the diff before you keep it.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use regex::Regex;
@@ -12,60 +11,67 @@ use serde_json::Value;
 
 use crate::support::env::{Env, Ran};
 
-/// The session that most screens show: tools, edits and two subagents.
+/// A file that a session with tools, edits and two subagents has changed.
 const FILE: &str = "/home/dana/code/paperplane/src/auth/token.rs";
 
-/// The home of the fixtures, indexed. All of its files were last changed on 2026-11-01: Claude Code deletes by that.
+/// The fixtures, indexed.
 fn fixtures() -> Env {
     let env = Env::with_fixtures("home");
-    date_files(&env);
-    env.index();
+    set_file_times(&env);
+    index(&env);
     env
 }
 
-fn date_files(env: &Env) {
-    let date = SystemTime::UNIX_EPOCH + Duration::from_secs(1_793_491_200);
+/// Sets the modification time of all files to 2026-11-01: `status` shows when Claude Code will delete them.
+fn set_file_times(env: &Env) {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_793_491_200);
     for entry in walkdir::WalkDir::new(env.claude()).into_iter().map(|entry| entry.expect("entry")) {
         if entry.file_type().is_file() {
             let file = std::fs::File::options().write(true).open(entry.path()).expect("opened");
-            file.set_modified(date).expect("dated");
+            file.set_modified(time).expect("set");
         }
     }
 }
 
-/// The same, but the project of [`FILE`] is in the home, and the file is there: as a session left it, and one line more.
+fn index(env: &Env) {
+    let ran = run(env, "index");
+    assert_eq!(ran.code, 3, "the fixtures have lines with problems: {}", ran.stderr);
+}
+
+/// The fixtures, indexed, with the project of [`FILE`] in the home, where the file is as a session left it, plus one
+/// line.
 fn checkout() -> Env {
     let env = Env::with_fixtures("home");
     let project = env.path().join("home/code/paperplane");
     let transcripts = env.claude().join("projects/-home-dana-code-paperplane");
-    for entry in std::fs::read_dir(transcripts).expect("listed").map(|entry| entry.expect("entry").path()) {
-        if entry.is_file() {
-            let text = std::fs::read_to_string(&entry).expect("read");
+    for path in std::fs::read_dir(transcripts).expect("listed").map(|entry| entry.expect("entry").path()) {
+        if path.is_file() {
+            let text = std::fs::read_to_string(&path).expect("read");
             let moved = text.replace("/home/dana/code/paperplane", &project.to_string_lossy());
-            std::fs::write(&entry, moved).expect("written");
+            std::fs::write(&path, moved).expect("written");
         }
     }
-    date_files(&env);
-    env.index();
+    index(&env);
     let file = project.join("src/auth/token.rs");
     std::fs::create_dir_all(file.parent().expect("a parent")).expect("made");
-    let contents = env.run(&["recover", &file.to_string_lossy()]);
-    assert_eq!(contents.code, 0, "{}", contents.stderr);
-    std::fs::write(&file, contents.stdout + "// by hand\n").expect("written");
+    let recovered = run(&env, &format!("recover {}", file.display()));
+    assert_eq!(recovered.code, 0, "{}", recovered.stderr);
+    std::fs::write(&file, recovered.stdout + "// by hand\n").expect("written");
     env
 }
 
 /// The screen after a command, without styles.
 fn screen(env: &Env, args: &str) -> String {
-    Regex::new("\x1b\\[[0-9;]*m").expect("valid").replace_all(&raw(env, args), "").into_owned()
+    show(env, args, &run(env, args), "")
 }
 
 /// The screen after a command, with styles as ‹1› (bold), ‹2› (dim), ‹0› (off) and so on.
 fn styled(env: &Env, args: &str) -> String {
-    Regex::new("\x1b\\[([0-9;]*)m").expect("valid").replace_all(&raw(env, args), "‹$1›").into_owned()
+    show(env, args, &run(env, args), "‹$1›")
 }
 
-/// The first lines of JSON a command prints, one field a line, with the figures that machines may differ in rounded.
+/// The first lines of JSON that a command prints, indented. Numbers are rounded, because the last digits of a score can
+/// differ between machines.
 fn json(env: &Env, args: &str, lines: usize) -> String {
     let ran = run(env, args);
     let values = ran.stdout.lines().take(lines).map(|line| {
@@ -77,7 +83,7 @@ fn json(env: &Env, args: &str, lines: usize) -> String {
         format!("{value:#}\n")
     });
     let stdout = values.collect();
-    show(env, args, &Ran { stdout, ..ran })
+    show(env, args, &Ran { stdout, ..ran }, "")
 }
 
 fn round(value: &mut Value) {
@@ -91,24 +97,20 @@ fn round(value: &mut Value) {
     }
 }
 
-fn raw(env: &Env, args: &str) -> String {
-    show(env, args, &run(env, args))
-}
-
+/// Runs a command line as on a terminal of 80 columns, with the index in the usual place. Quotes are only for the
+/// reader: every word is an argument. Programs in `bin` take precedence over those of the system.
 fn run(env: &Env, args: &str) -> Ran {
-    Ran::from(command(env).args(args.split_whitespace()).output().expect("ran"))
-}
-
-/// The program as on a terminal of 80 columns. Programs in `bin` come before those of the system.
-fn command(env: &Env) -> Command {
     let mut command = env.command();
-    command.env("COLUMNS", "80").env("CLICOLOR_FORCE", "1");
-    command.env("PATH", format!("{}:/usr/bin:/bin", env.path().join("bin").display()));
     command
+        .env("COLUMNS", "80")
+        .env("CLICOLOR_FORCE", "1")
+        .env("UNSPOOL_INDEX_DIR", env.path().join("home/.local/share/unspool"))
+        .env("PATH", format!("{}:/usr/bin:/bin", env.path().join("bin").display()));
+    Ran::from(command.args(args.replace('\'', "").split_whitespace()).output().expect("ran"))
 }
 
-/// The command line, what it printed, and the exit code, without what differs from run to run.
-fn show(env: &Env, args: &str, ran: &Ran) -> String {
+/// The command line, its output and the exit code, without anything that differs between runs.
+fn show(env: &Env, args: &str, ran: &Ran, style: &str) -> String {
     let mut shown = format!("$ unspool {args}\n{}", ran.stdout);
     if !ran.stderr.is_empty() {
         shown += &format!("--- stderr\n{}", ran.stderr);
@@ -116,12 +118,15 @@ fn show(env: &Env, args: &str, ran: &Ran) -> String {
     shown += &format!("--- exit code {}\n", ran.code);
     shown = shown.replace(&*env.path().to_string_lossy(), "TMP");
     for (pattern, replacement) in [
+        ("\x1b\\[([0-9;]*)m", style),
         (r"\(\d+ ms\)", "(1 ms)"),
         (r"in \d+\.\d s\b", "in 0.0 s"),
-        // The name is made of the roots, which are temporary.
-        (r"index-(\d+)-[0-9a-f]{8}-[0-9a-f]{8}", "index-$1-ROOTS"),
+        (r"--cursor \S+", "--cursor CURSOR"),
+        // A hash of the roots.
+        (r"index-(\d+)-[0-9a-f]{8}-[0-9a-f]{8}", "index-$1-HASH"),
+        // The index contains paths, which are temporary here.
         (r"[\d.]+ kB in 1 segment, [\d.]+ %", "SIZE kB in 1 segment, SHARE %"),
-        // Editors remove it.
+        // Editors strip it from this file.
         (r"(?m)[ \t]+$", ""),
     ] {
         shown = Regex::new(pattern).expect("valid").replace_all(&shown, replacement).into_owned();
@@ -235,7 +240,7 @@ fn search_results() {
     Apple Pay total cou…  lantern-shop · feat/express-che… · 2 months ago · 25000001
       you        Aug 21 08:02  can you also check google pay, same symptom I think…
 
-    19 hits in 7 sessions (1 ms) · next: --cursor a-983373824c6ca5db-50ba
+    19 hits in 7 sessions (1 ms) · next: --cursor CURSOR
     unspool resume ID
     --- exit code 0
     ");
@@ -348,8 +353,8 @@ fn search_with_notes() {
     unspool: hint: try without project (13 hits)
     --- exit code 1
     ");
-    insta::assert_snapshot!(screen(&env, r#"search "retry after" branch:main"#), @r#"
-    $ unspool search "retry after" branch:main
+    insta::assert_snapshot!(screen(&env, r#"search '"retry after"' branch:main"#), @r#"
+    $ unspool search '"retry after"' branch:main
     --- stderr
     unspool: nothing found for "retry after" branch:main
     unspool: hint: try without branch (11 hits)
@@ -536,7 +541,7 @@ fn conversations() {
         │     }
         │     None
         │ }
-        │ 
+        │
         │ pub async fn refresh(client: &Client, refresh_token: &str) ->
         │ Result<Response, RefreshError> {
         │     for attempt in 0..MAX_ATTEMPTS {
@@ -579,7 +584,7 @@ fn conversations() {
         │ test retry_after_http_date ... ok
         │ test retry_after_garbage ... ok
         │ test gives_up_after_four ... ok
-        │ 
+        │
         │ test result: ok. 4 passed; 0 failed; 0 ignored; finished in 0.31s
 
     claude  10:06
@@ -802,7 +807,7 @@ fn files() {
         Mar 12 10:05  edit          +1    -1  Edit
         Mar 12 10:05  edit          +3    -0  Edit
         Mar 12 10:04  read                    Read
-        Mar 12 10:04  mention                 
+        Mar 12 10:04  mention
     --- exit code 0
     ");
     insta::assert_snapshot!(screen(&env, &format!("recover --list {FILE}")), @"
@@ -869,7 +874,7 @@ fn files() {
     $ unspool blame /home/dana/code/paperplane/src/auth/token.rs
     --- stderr
     unspool: error: failed to open file `/home/dana/code/paperplane/src/auth/token.rs`: No such file or directory (os error 2)
-    unspool: hint: `unspool recover` finds files that are gone
+    unspool: hint: `unspool recover` restores deleted files
     --- exit code 2
     ");
 }
@@ -984,20 +989,27 @@ fn lines() {
 
 #[test]
 fn figures() {
-    let env = fixtures();
+    let env = Env::with_fixtures("home");
+    // Of two records of a prompt with the same time, the one in the file with the smaller key counts, and the key
+    // depends on the temporary folder.
+    let golem = "-home-dana-games-moss-golem/06000001-5e55-4000-8000-000600000001/subagents";
+    std::fs::remove_dir_all(env.file(golem)).expect("removed");
+    let handed_off = "-home-dana-code-lantern-shop/14000002-5e55-4000-8000-001400000002.jsonl";
+    std::fs::remove_file(env.file(handed_off)).expect("removed");
+    index(&env);
     insta::assert_snapshot!(screen(&env, "stats"), @"
     $ unspool stats
-    time      2025-06-14 to 2026-10-02, 50 active days, longest streak 6
-    activity  92 prompts in 55 sessions, 194 responses
+    time      2025-06-14 to 2026-10-02, 49 active days, longest streak 6
+    activity  93 prompts in 55 sessions, 190 responses
     tools     105 tool calls, 3.8 % failed
-    turns     median 13 s, 90 % within 1 min 29 s
-    tokens    5.93M  input 989 · cache write 227k · cache read 5.63M · output 69.5k
+    turns     median 14 s, 90 % within 1 min 27 s
+    tokens    5.77M  input 964 · cache write 222k · cache read 5.48M · output 67.6k
     cache     96.1 % of the input came from the cache
-    cost      $4.88+?  estimated from API prices of 2026-10-10; 639k tokens unpriced
+    cost      $4.72+?  estimated from API prices of 2026-10-10; 639k tokens unpriced
 
     model                       responses  tokens  output   cost  over time
-    claude-opus-4-6                   110   3.42M   40.2k  $3.43        ▁█▅▃
-    claude-opus-4-8                    24    754k   8.19k  $0.75             ▂█▅
+    claude-opus-4-6                   107   3.29M   38.6k  $3.30        ▁█▄▃
+    claude-opus-4-8                    23    719k   7.92k  $0.72             ▂█▄
     claude-sonnet-4-20250514           25    724k   9.02k  $0.44  █▆
     claude-sonnet-4-5-20250929         14    398k   4.67k  $0.26      █▃
     glm-4.7                            19    575k   6.76k      ?          █
@@ -1006,10 +1018,10 @@ fn figures() {
 
     project                       prompts  tokens  output     cost
     /home/dana/code/paperplane         20   1.25M   12.7k  $1.11+?  ██████████████
-    /home/dana/code/lantern-shop       15   1.11M   14.2k    $1.02  ████████████▉
+    /home/dana/code/lantern-shop       14   1.07M   13.9k    $0.99  ████████████▌
     /home/dana/work/tidepool           16    961k   9.92k  $0.81+?  ██████████▎
-    /home/dana/games/moss_golem         5    408k   4.81k    $0.42  █████▍
     …/dana/sites/notes.dana.dev         6    552k   6.76k    $0.42  █████▎
+    /home/dana/games/moss_golem         7    287k   3.14k    $0.30  ███▊
     … and 16 more
 
     tool  calls  failed
@@ -1029,17 +1041,17 @@ fn figures() {
 
           Oct Nov Dec  Jan Feb Mar  Apr May Jun  Jul Aug  Sep
     Mon  ······················█▓··█░·▒▓···················▓··
-    Tue  ·········▒·······░·▓·▓··········▒················░···
+    Tue  ·········▒·······░·█·▓··········▒················░···
     Wed  ···················▓█·····░░···█··········░··········
-    Thu  ·················░····▓█·▓░·····█···········█········
+    Thu  ······················▓█·▓░·····█···········█········
     Fri  ·········▒············░·█·░···················▓·····▓
     Sat  ········█··░··············░░▒············▒······░···
     Sun  ················░····▓··▓·░····················▒····
          responses per day, less ·░▒▓█ more
 
-    prompts by hour       ▁▁      ▁▁▂▂▇▇██▄▄▅▅▂▂▃▃▃▃▂▂▂▂▁▁▂▂▁▁▂▂▂▂▁▁▁▁  most at 9:00
+    prompts by hour       ▁▁      ▁▁▂▂▇▇██▄▄▅▅▂▂▃▃▃▃▂▂▂▂▁▁▂▂▂▂▂▂▂▂▁▁▁▁  most at 9:00
                       0           6           12          18
-    prompts by day    Mon ██  Tue ▅▅  Wed ▄▄  Thu ██  Fri ▅▅  Sat ▃▃  Sun ▅▅
+    prompts by day    Mon ▇▇  Tue ▅▅  Wed ▃▃  Thu ██  Fri ▅▅  Sat ▃▃  Sun ▄▄
     --- exit code 0
     ");
     insta::assert_snapshot!(screen(&env, "stats --by project"), @r"
@@ -1047,10 +1059,10 @@ fn figures() {
 
     project                 prompts  resp.  input  cache w  cache r  output     cost
     …/dana/code/paperplane       20     37    190    37.9k    1.20M   12.7k  $1.11+?
-    …/code/lantern-shop          15     36    162    38.4k    1.05M   14.2k    $1.02
+    …/code/lantern-shop          14     35    156    37.2k    1.02M   13.9k    $0.99
     …/dana/work/tidepool         16     34    187    39.3k     912k   9.92k  $0.81+?
-    …/games/moss_golem            5     12     63    17.9k     385k   4.81k    $0.42
     …/sites/notes.dana.dev        6     19    105    27.8k     517k   6.76k    $0.42
+    …/games/moss_golem            7      9     44    13.6k     270k   3.14k    $0.30
     /home/dana/code/장부앱        3      6     35    4.23k     193k   3.02k    $0.20
     …/sites/recipe-box            8      7     40    8.08k     162k   2.44k    $0.19
     …/dana/代码/图书管理          2      5     28    7.51k     147k   2.23k    $0.18
@@ -1067,7 +1079,7 @@ fn figures() {
     …/dana/code/nightly-ci        1      1      6      611    28.6k     247    $0.02
     …\repos\Kassenbuch.Web        1      1      4    1.28k    31.0k      30    $0.02
     …\Projekte\Frachtbrief        1     19     75    21.5k     546k   6.76k        ?
-    total                        92    194    989     227k    5.63M   69.5k  $4.88+?
+    total                        93    190    964     222k    5.48M   67.6k  $4.72+?
     cost: estimated from API prices of 2026-10-10; 639k tokens unpriced
     --- exit code 0
     ");
@@ -1076,7 +1088,7 @@ fn figures() {
 #[test]
 fn the_index() {
     let env = Env::with_fixtures("home");
-    date_files(&env);
+    set_file_times(&env);
     insta::assert_snapshot!(screen(&env, "status"), @"
     $ unspool status
     --- stderr
@@ -1097,14 +1109,14 @@ fn the_index() {
     ");
     insta::assert_snapshot!(screen(&env, "status"), @"
     $ unspool status
-    index        TMP/index/index-1-ROOTS
+    index        ~/.local/share/unspool/index-1-HASH
     roots        TMP/home/.claude, TMP/home/.config/claude
-    size         SIZE kB in 1 segment, SHARE % of the transcripts
+    size         SIZE kB in 1 segment, SHARE % of the transcript size
     contents     592 documents from 58 sessions, 11 subagents, 1 spilled output
     state        up to date
     problems     3 (`unspool status --problems` lists them)
     retention    Claude Code deletes sessions after 30 days (its default): the first of 58 on 2026-12-01; all are indexed
-    schedule     no run yet (`unspool schedule install` sets up regular runs)
+    schedule     no runs yet (`unspool schedule install` sets up regular runs)
     --- exit code 0
     ");
     insta::assert_snapshot!(screen(&env, "status --problems"), @"
@@ -1121,9 +1133,9 @@ fn the_index() {
     ");
     insta::assert_snapshot!(screen(&env, "config"), @"
     $ unspool config
-    file       ~/.config/unspool/config.toml  (not there; `unspool config init` writes it)
+    file       ~/.config/unspool/config.toml  (does not exist; `unspool config init` writes it)
     roots      ~/.claude, ~/.config/claude  built in
-    index_dir  TMP/index        UNSPOOL_INDEX_DIR
+    index_dir  ~/.local/share/unspool       UNSPOOL_INDEX_DIR
     color      auto                         CLICOLOR_FORCE
     pager      less -FRX                    built in
     limit      10                           built in
@@ -1147,11 +1159,11 @@ fn schedules() {
     # write TMP/home/.config/systemd/user/unspool-index.service
     # Written by `unspool schedule install`; `unspool schedule uninstall` removes it.
     [Unit]
-    Description=unspool: bring the index up to date
+    Description=unspool: update the index
 
     [Service]
     Type=oneshot
-    ExecStart=TMP/bin/unspool index --quiet --scheduled --index-dir TMP/index
+    ExecStart=TMP/bin/unspool index --quiet --scheduled --index-dir TMP/home/.local/share/unspool
     UnsetEnvironment=UNSPOOL_ROOTS CLAUDE_CONFIG_DIR
     SuccessExitStatus=3
     TimeoutStartSec=1h
@@ -1165,7 +1177,7 @@ fn schedules() {
     # write TMP/home/.config/systemd/user/unspool-index.timer
     # Written by `unspool schedule install`; `unspool schedule uninstall` removes it.
     [Unit]
-    Description=unspool: bring the index up to date every hour
+    Description=unspool: update the index every hour
 
     [Timer]
     OnCalendar=*-*-* *:00:00
@@ -1183,13 +1195,13 @@ fn schedules() {
     ");
     insta::assert_snapshot!(screen(&env, "schedule install --backend cron --every 15m --dry-run"), @"
     $ unspool schedule install --backend cron --every 15m --dry-run
-    # keep a copy of the crontab in TMP/index/crontab.before
+    # keep a copy of the crontab in TMP/home/.local/share/unspool/crontab.before
     # run
     TMP/bin/crontab -
     # with the input
     # >>> unspool >>>
-    # Written by `unspool schedule install`; `unspool schedule uninstall` takes these lines out again.
-    */15 * * * * TMP/bin/unspool index --quiet --scheduled --index-dir TMP/index
+    # Written by `unspool schedule install`; `unspool schedule uninstall` removes these lines.
+    */15 * * * * TMP/bin/unspool index --quiet --scheduled --index-dir TMP/home/.local/share/unspool
     # <<< unspool <<<
     --- exit code 0
     ");
@@ -1202,40 +1214,40 @@ fn help() {
     $ unspool --help
     Full-text search over everything you and Claude Code ever said or did
 
-    Claude Code keeps every conversation as a file and deletes it after 30 days.
-    unspool indexes them all, finds anything in them in milliseconds, and keeps what
-    Claude Code has since deleted. Nothing leaves this machine, and no transcript is
-    ever changed.
+    Claude Code stores every conversation in a file and deletes it after 30 days.
+    unspool indexes them all, searches them in milliseconds, and keeps what Claude
+    Code has deleted. Nothing leaves this machine, and no transcript is ever
+    changed.
 
     Usage: unspool [OPTIONS] <COMMAND>
 
     Commands:
-      search       Find sessions and messages
+      search       Search sessions and messages
       file         Show which sessions created, changed, renamed or deleted a file
       blame        Show which session wrote each line of a file
-      why          Tell the story of one line: the prompt, what was said, the
-                   change, what stood there before
-      recover      Print a file as it was, put together from what sessions recorded
-      sessions     List all sessions, the newest first
-      show         Show a conversation as it happened
-      resume       Go on with a session in Claude Code
+      why          Explain the origin of one line: the prompt, the replies, the
+                   change and earlier versions
+      recover      Print an earlier version of a file, rebuilt from recorded
+                   sessions
+      sessions     List all sessions, newest first
+      show         Show a conversation
+      resume       Continue a session in Claude Code
       export       Write conversations to files that can be shared
-      index        Bring the index up to date
+      index        Update the index
       stats        Show where time and tokens went
-      status       Show how the index is, and what could not be read
-      verify       Check that the index is whole and agrees with the transcripts
-      prune        Remove sessions from the index whose transcripts Claude Code has
-                   deleted
-      forget       Erase one session from the index, for good
-      schema       Print the JSON Schema of what search --json prints
+      status       Show the state of the index, and what could not be read
+      verify       Check that the index is intact and matches the transcripts
+      prune        Remove sessions whose transcripts Claude Code has deleted
+      forget       Permanently erase one session from the index
+      schema       Print the JSON Schema of the --json output
       config       Show or change the configuration
-      completions  Print completions for a shell
-      man          Print the manual page, or write all of them to a folder
+      completions  Print a completion script for a shell
+      man          Print the manual page, or write all manual pages to a folder
       help         Show help for a command or a topic: query, environment,
                    exit-codes
-      schedule     Run regularly, by systemd, launchd or cron
-      hook         Keep the index current from within Claude Code
-      watch        Keep the index current while sessions are written
+      schedule     Update the index regularly with systemd, launchd or cron
+      hook         Update the index from Claude Code's hooks
+      watch        Keep the index up to date while sessions are written
 
     Options:
       -h, --help
@@ -1246,48 +1258,49 @@ fn help() {
 
     Where:
           --root <DIR>
-              Look for sessions in this folder instead of ~/.claude; may be given
-              several times
+              Search for sessions in this folder instead of ~/.claude; can be
+              repeated
 
           --index-dir <DIR>
-              Keep the index below this folder [env: UNSPOOL_INDEX_DIR]
+              Keep the index in this folder [env: UNSPOOL_INDEX_DIR]
 
     Output:
           --color <WHEN>
               When to use colours: auto, always, never
 
-              With always, a pipe gets what a terminal would: for `less -R` and fzf.
-              CLICOLOR_FORCE=1 does the same.
+              With always, a pipe gets the same output as a terminal, for `less -R`
+              and fzf. CLICOLOR_FORCE=1 does the same.
 
     Examples:
-      unspool oauth retry              find sessions about it (short for `unspool
-      search …`)
-      unspool search -F 'error[E0603]' find text just as it is
-      unspool search --json token.rs   one JSON object a hit, for programs
+      unspool oauth retry              search sessions (short for `unspool search
+      …`)
+      unspool search -F 'error[E0603]' search for literal text
+      unspool search --json token.rs   one JSON object per hit, for programs
       unspool stats --by project       where tokens and money went
-      unspool index                    bring the index up to date (search does so by
-      itself)
+      unspool index                    update the index (search does this
+      automatically)
 
     More help: unspool help query, unspool help environment, unspool help exit-codes
 
     Environment:
-      UNSPOOL_ROOTS      folders to look in, as in PATH; --root wins
-      CLAUDE_CONFIG_DIR  Claude Code's own setting, several with commas; counts
-      after UNSPOOL_ROOTS
-      UNSPOOL_INDEX_DIR  where the index is kept; --index-dir wins
-      UNSPOOL_CONFIG     the configuration file; `unspool config` shows what holds
-      NO_COLOR, CLICOLOR, CLICOLOR_FORCE, COLUMNS  as everywhere
+      UNSPOOL_ROOTS      folders to search, separated as in PATH; --root overrides
+      it
+      CLAUDE_CONFIG_DIR  Claude Code's own setting, separated by commas;
+      UNSPOOL_ROOTS overrides it
+      UNSPOOL_INDEX_DIR  where the index is kept; --index-dir overrides it
+      UNSPOOL_CONFIG     the configuration file; `unspool config` shows all settings
+      NO_COLOR, CLICOLOR, CLICOLOR_FORCE, COLUMNS  as in other programs
 
     Files:
-      The index is in the data folder of your system (on Linux
-      ~/.local/share/unspool), in a folder for each set of
-      roots, readable by you only. It also holds what Claude Code has deleted:
-      include it in your backups.
+      The index is in your system's data folder (on Linux ~/.local/share/unspool),
+      in one folder per set of roots,
+      readable only by you. It also contains what Claude Code has deleted: include
+      it in your backups.
 
     Exit codes:
       0    found, or done                  4    the index is damaged, foreign or too
       new
-      1    nothing found                   5    another run is under way
+      1    nothing found                   5    another run is in progress
       2    wrong usage, or failure         6    no space, or no permission
       3    done, but with problems         130  interrupted; what was done is kept
     --- exit code 0
@@ -1299,54 +1312,53 @@ fn help() {
     Usage: unspool [OPTIONS] <COMMAND>
 
     Commands:
-      search       Find sessions and messages
+      search       Search sessions and messages
       file         Show which sessions created, changed, renamed or deleted a file
       blame        Show which session wrote each line of a file
-      why          Tell the story of one line: the prompt, what was said, the
-                   change, what stood there before
-      recover      Print a file as it was, put together from what sessions recorded
-      sessions     List all sessions, the newest first
-      show         Show a conversation as it happened
-      resume       Go on with a session in Claude Code
+      why          Explain the origin of one line: the prompt, the replies, the
+                   change and earlier versions
+      recover      Print an earlier version of a file, rebuilt from recorded
+                   sessions
+      sessions     List all sessions, newest first
+      show         Show a conversation
+      resume       Continue a session in Claude Code
       export       Write conversations to files that can be shared
-      index        Bring the index up to date
+      index        Update the index
       stats        Show where time and tokens went
-      status       Show how the index is, and what could not be read
-      verify       Check that the index is whole and agrees with the transcripts
-      prune        Remove sessions from the index whose transcripts Claude Code has
-                   deleted
-      forget       Erase one session from the index, for good
-      schema       Print the JSON Schema of what search --json prints
+      status       Show the state of the index, and what could not be read
+      verify       Check that the index is intact and matches the transcripts
+      prune        Remove sessions whose transcripts Claude Code has deleted
+      forget       Permanently erase one session from the index
+      schema       Print the JSON Schema of the --json output
       config       Show or change the configuration
-      completions  Print completions for a shell
-      man          Print the manual page, or write all of them to a folder
+      completions  Print a completion script for a shell
+      man          Print the manual page, or write all manual pages to a folder
       help         Show help for a command or a topic: query, environment,
                    exit-codes
-      schedule     Run regularly, by systemd, launchd or cron
-      hook         Keep the index current from within Claude Code
-      watch        Keep the index current while sessions are written
+      schedule     Update the index regularly with systemd, launchd or cron
+      hook         Update the index from Claude Code's hooks
+      watch        Keep the index up to date while sessions are written
 
     Options:
       -h, --help     Print help (see more with '--help')
       -V, --version  Print version
 
     Where:
-          --root <DIR>       Look for sessions in this folder instead of ~/.claude;
-                             may be given several times
-          --index-dir <DIR>  Keep the index below this folder [env:
-                             UNSPOOL_INDEX_DIR]
+          --root <DIR>       Search for sessions in this folder instead of
+                             ~/.claude; can be repeated
+          --index-dir <DIR>  Keep the index in this folder [env: UNSPOOL_INDEX_DIR]
 
     Output:
           --color <WHEN>  When to use colours: auto, always, never
 
     Examples:
-      unspool oauth retry              find sessions about it (short for `unspool
-      search …`)
-      unspool search -F 'error[E0603]' find text just as it is
-      unspool search --json token.rs   one JSON object a hit, for programs
+      unspool oauth retry              search sessions (short for `unspool search
+      …`)
+      unspool search -F 'error[E0603]' search for literal text
+      unspool search --json token.rs   one JSON object per hit, for programs
       unspool stats --by project       where tokens and money went
-      unspool index                    bring the index up to date (search does so by
-      itself)
+      unspool index                    update the index (search does this
+      automatically)
 
     More help: unspool help query, unspool help environment, unspool help exit-codes
     Exit codes: 0 found or done, 1 nothing found, 2 wrong usage or failure, 3 done
@@ -1356,63 +1368,63 @@ fn help() {
     ");
     insta::assert_snapshot!(screen(&env, "search --help"), @r#"
     $ unspool search --help
-    Find sessions and messages
+    Search sessions and messages
 
-    Plain words just work: hits with more of them, and with rarer ones, come first.
-    Identifiers are found whole and by their parts, whatever their style: retry
+    Plain words just work: messages that match more words, and rarer ones, come
+    first. Identifiers match as a whole and by their parts, in any style: retry
     after, retryAfter, RETRY_AFTER.
 
-    Also: "words together", -not, this OR that, prefix*, tool:Bash, since:2d,
-    /regex/. `unspool help query` tells all.
+    Also: "exact phrase", -not, this OR that, prefix*, tool:Bash, since:2d, /regex/.
+    See `unspool help query`.
 
     Usage: unspool search [OPTIONS] [QUERY]... [-- <TEXT>...]
 
     Arguments:
       [QUERY]...
-              What to look for
+              Words to search for
 
-              May be left out where a filter says it: the newest come first.
+              Optional with a filter; the newest messages then come first.
 
       [TEXT]...
-              Words in which nothing is an operator: `unspool search -- -rf`
+              Words without operators: `unspool search -- -rf`
 
     Options:
       -F, --fixed-strings
-              Take the query as plain text, to be found letter by letter
+              Treat the query as literal text
 
       -i, --ignore-case
-              With -F, in capitals or not; words are always found in any case
+              With -F, ignore case; words always match in any case
 
       -n, --limit <N>
               Show the best N sessions, or with --messages the best N messages
 
-              10, unless the configuration says otherwise; -l, -c and --paths list
-              all of them.
+              The default is 10, or as configured; -l, -c and --paths list all.
 
       -m, --max-count <N>
-              Show at most N hits of each session
+              Show at most N hits per session
 
           --messages
-              One list of messages instead of one for each session
+              Show one list of messages instead of grouping them by session
 
           --sort <ORDER>
-              What comes first
+              Sort order
 
               Possible values:
-              - relevance: The best first
-              - newest:    The newest first
-              - oldest:    The oldest first
+              - relevance: Best first
+              - newest:    Newest first
+              - oldest:    Oldest first
 
               [default: relevance]
 
-          --cursor <CURSOR>
-              Go on behind an earlier answer; it said with what
+          --cursor CURSOR
+              Continue after an earlier answer, with the cursor it printed
 
           --meta
-              Also find what Claude Code itself put in: hooks, reminders, skills
+              Also search text that Claude Code itself inserted: hooks, reminders,
+              skills
 
           --no-refresh
-              Answer from the index as it is, without looking for new messages first
+              Use the index as it is, without reading new messages first
 
       -h, --help
               Print help (see a summary with '-h')
@@ -1422,66 +1434,66 @@ fn help() {
 
     Filters (also in the query: role:human, since:2d, -tool:Bash):
           --role <ROLE>
-              Who speaks: human, assistant, tool, subagent, programmatic, meta
+              Speaker: human, assistant, tool, subagent, programmatic, meta
 
           --kind <KIND>
-              What it is: prompt, text, thinking, tool_use, tool_result, command,
-              title, …
+              Kind of message: prompt, text, thinking, tool_use, tool_result,
+              command, title, …
 
           --tool <TOOL>
-              The tool, or else a part of its name
+              Tool, by name or part of it
 
           --file <PATH|GLOB>
-              A file it is about: a path, the end of one, a folder, a glob
+              File involved: a path, the end of a path, a folder or a glob
 
       -p, --project <NAME|PATH>
-              The project: its name, a part of it, or its path
+              Project, by name, part of it, or path
 
           --here
-              Only what was said in the current repository, its worktrees, or the
-              current folder and below
+              Only messages from the current repository and its worktrees, or from
+              the current folder and below
 
           --cwd <DIR>
-              The folder it was said in, or one above: a path, or the end of one
+              Working directory or a parent of it: a path, or the end of a path
 
           --session <ID>
-              The session: its id, or the beginning of it
+              Session, by id or the start of it
 
           --branch <BRANCH>
-              The git branch, or else a part of its name
+              Git branch, by name or part of it
 
           --model <MODEL>
-              The model, or else a part of its name
+              Model, by name or part of it
 
           --since <DATE>
-              Not before: 2d, yesterday, last monday, 2026-03, …
+              Not before this date: 2d, yesterday, last monday, 2026-03, …
 
               [alias: --after]
 
           --until <DATE>
-              Not after; includes all of the day, month or year that is named
+              Not after this date; includes the whole day, month or year given
 
               [alias: --before]
 
           --errors
-              Only what reports a failure
+              Only messages that report an error
 
           --agents
-              Only what subagents said and did
+              Only messages of subagents
 
           --no-agents
-              Nothing of what subagents said and did
+              No messages of subagents
 
           --include-current
-              Also the Claude Code session this command runs in; --session with its
-              id does the same
+              Include the Claude Code session that runs this command; --session with
+              its id does too
 
     Output:
           --color <WHEN>
               When to use colours: auto, always, never
 
-              With always, a pipe gets what a terminal would: for `less -R` and fzf.
-              CLICOLOR_FORCE=1 does the same.
+              With always, a pipe gets the same output as a terminal, for `less -R`
+              and fzf. CLICOLOR_FORCE=1 does the same.
 
       -B, --before-context <N>
               Show N messages before each hit
@@ -1493,40 +1505,40 @@ fn help() {
               Show N messages before and after each hit
 
       -l, --list
-              Only the ids of sessions with hits, all of them unless -n says
-              otherwise
+              Print only the ids of sessions with hits; all of them unless -n is
+              given
 
       -c, --count
-              Only the number of hits in each session, of all sessions unless -n
-              says otherwise
+              Print only the number of hits per session; all sessions unless -n is
+              given
 
           --paths
-              Only the transcripts that hold hits, all of them unless -n says
-              otherwise
+              Print only the paths of transcripts with hits; all of them unless -n
+              is given
 
       -0, --null
-              End entries of -l, -c and --paths with a zero byte, for xargs -0
+              End entries of -l, -c and --paths with a NUL byte, for xargs -0
 
       -q, --quiet
-              Only the exit code: 0 if something is found, 1 if not
+              Print nothing; exit with 0 if something is found, 1 if not
 
           --reveal
-              Show keys, tokens and passwords as they are instead of masking them
+              Show keys, tokens and passwords instead of masking them
 
           --explain
-              Say why each hit stands where it does
+              Explain the score of each hit
 
           --json
-              One JSON object a line: the hits, then a summary (`unspool schema`
-              describes them)
+              Print one JSON object per line: the hits, then a summary (see `unspool
+              schema`)
 
     Where:
           --root <DIR>
-              Look for sessions in this folder instead of ~/.claude; may be given
-              several times
+              Search for sessions in this folder instead of ~/.claude; can be
+              repeated
 
           --index-dir <DIR>
-              Keep the index below this folder [env: UNSPOOL_INDEX_DIR]
+              Keep the index in this folder [env: UNSPOOL_INDEX_DIR]
     --- exit code 0
     "#);
 }
@@ -1567,13 +1579,13 @@ fn errors() {
     unspool: error: cannot read "blah" as a date
       since:blah retry
       ^^^^^^^^^^
-    unspool: hint: say it as one of: now, today, yesterday, noon, monday, last friday, this week, last month, 2d, 3h, 6mo, 1d6h, 2 days ago, 2026, 2026-03, 2026-03-01, 2026-03-01 14:30, RFC 3339, @1700000000; to look for it as text, quote it: "since:blah"
+    unspool: hint: use one of: now, today, yesterday, noon, monday, last friday, this week, last month, 2d, 3h, 6mo, 1d6h, 2 days ago, 2026, 2026-03, 2026-03-01, 2026-03-01 14:30, RFC 3339, @1700000000; to search for it as text, quote it: "since:blah"
     --- exit code 2
     "#);
     insta::assert_snapshot!(screen(&env, "forget 05000001"), @"
     $ unspool forget 05000001
     --- stderr
-    unspool: error: this removes things for good and there is nobody to ask; repeat it with --yes
+    unspool: error: this removes data permanently, and there is no terminal to confirm on; run it again with --yes
     --- exit code 2
     ");
 }

@@ -231,7 +231,7 @@ fn b21_watch_limit() {
     watching.finds("egret", 1);
     let log = watching.log();
     assert_eq!(log.lines().count(), 1, "one notice: {log}");
-    assert!(log.contains("looking at everything every few seconds instead"), "{log}");
+    assert!(log.contains("scanning all files every few seconds instead"), "{log}");
 }
 
 #[test]

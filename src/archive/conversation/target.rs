@@ -26,7 +26,17 @@ pub struct Target {
 /// Resolves an id, or the beginning of one. Tries sessions first, then subagents, then messages.
 pub(crate) fn resolve(reader: &Reader, id: &str) -> Result<Target> {
     let id = id.trim();
-    let id = &id.strip_suffix(".jsonl").unwrap_or(id).to_lowercase();
+    let id = id.strip_suffix(".jsonl").unwrap_or(id);
+    // Ids are lower case, but nothing keeps a session from having another one.
+    match resolve_as_typed(reader, id) {
+        Err(error) if error.kind == ErrorKind::NotFound && id != id.to_lowercase() => {
+            resolve_as_typed(reader, &id.to_lowercase())
+        }
+        resolved => resolved,
+    }
+}
+
+fn resolve_as_typed(reader: &Reader, id: &str) -> Result<Target> {
     if id.len() < SHORTEST_ID {
         let what = format!("{id:?} is too short for an id; at least {SHORTEST_ID} characters are needed");
         return Err(Error::new(ErrorKind::Usage, what).hint("`unspool sessions` lists all sessions"));

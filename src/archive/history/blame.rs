@@ -87,7 +87,9 @@ pub(super) fn blame(reader: &Reader, request: &Request, contents: &str) -> Resul
     // The index in `blame.actions` of each step that wrote a line.
     let mut actions: Vec<Option<usize>> = vec![None; replayed.timeline.steps.len()];
     let mut blame = Blame { path: replayed.path.as_str().into(), lines: Vec::new(), actions: Vec::new() };
-    for line in replayed.lines_on_disk(contents) {
+    let lines = replayed.lines_on_disk(contents);
+    let texts = view.shown_lines(lines.iter().map(|line| line.text.as_deref().unwrap_or_default()));
+    for (line, text) in lines.iter().zip(texts) {
         let writer = match line.by {
             By::Step(step) => match (actions[step], &replayed.timeline.origins[step]) {
                 (Some(index), _) => Writer::Action(index),
@@ -100,7 +102,7 @@ pub(super) fn blame(reader: &Reader, request: &Request, contents: &str) -> Resul
             },
             other => replayed.writer(other),
         };
-        blame.lines.push((line.text.as_deref().unwrap_or_default().into(), writer));
+        blame.lines.push((text, writer));
     }
     Ok(Some(blame))
 }
@@ -114,7 +116,7 @@ pub(super) fn why(reader: &Reader, request: &Request, contents: &str, number: us
     let mut story = Story {
         path: replayed.path.as_str().into(),
         number,
-        text: line.text.as_deref().unwrap_or_default().into(),
+        text: view.shown(line.text.as_deref().unwrap_or_default()),
         writer: replayed.writer(line.by),
         action: None,
         said: Vec::new(),

@@ -260,6 +260,14 @@ impl<'r> View<'r> {
         if self.reveal { text.into() } else { Untrusted::new(redact(text)) }
     }
 
+    /// Returns lines with secrets masked unless they are to be revealed.
+    fn shown_lines<'t>(&self, lines: impl Iterator<Item = &'t str> + Clone) -> Vec<Untrusted> {
+        if self.reveal {
+            return lines.map(Untrusted::new).collect();
+        }
+        redact_lines(lines).into_iter().map(Untrusted::new).collect()
+    }
+
     /// Returns a patch with its secrets redacted, unless they are to be revealed.
     fn shown_change(&self, mut hunks: Vec<Hunk>) -> Vec<Hunk> {
         for hunk in hunks.iter_mut().filter(|_| !self.reveal) {

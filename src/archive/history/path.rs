@@ -32,11 +32,6 @@ pub(super) struct Here {
 pub(super) fn readings(text: &str, here: &Here) -> Vec<Wanted> {
     let path = normal_path(text, None);
     let is_absolute = is_absolute(&path);
-    if is_pattern(&path) {
-        let glob = |path: &str| Glob::new(&path.to_lowercase());
-        let near = Wanted::Glob(glob(&normal_path(text, Some(&here.cwd))));
-        return if is_absolute { vec![near] } else { vec![near, Wanted::TailGlob(glob(&path))] };
-    }
     let whole = normal_path(text, Some(&here.cwd));
     let mut spellings = vec![whole.clone()];
     if let Some(home) = &here.home {
@@ -49,6 +44,12 @@ pub(super) fn readings(text: &str, here: &Here) -> Vec<Wanted> {
     let tail = path.trim_start_matches("../");
     if !is_absolute && !tail.is_empty() && tail != "." && tail != ".." {
         readings.push(Wanted::Tail(tail.to_string()));
+    }
+    // A file with this very name comes before the files that match it as a pattern: `app/[slug]/page.tsx`.
+    if is_pattern(&path) {
+        let glob = |path: &str| Glob::new(&path.to_lowercase());
+        readings.push(Wanted::Glob(glob(&normal_path(text, Some(&here.cwd)))));
+        readings.extend((!is_absolute).then(|| Wanted::TailGlob(glob(&path))));
     }
     readings
 }
@@ -190,10 +191,12 @@ mod tests {
             ("~/notes.md", "/home/u/notes.md", Some(0)),
             ("D:\\Work\\X.cs", "d:/work/x.cs", Some(0)),
             ("x.CS", "d:/work/X.cs", Some(1)),
-            ("*.rs", "/home/u/p/a.rs", Some(0)),
-            ("*.rs", "/home/u/p/src/a.rs", Some(1)),
-            ("src/**/*.ts", "/w/src/a/b/c.ts", Some(1)),
-            ("/w/*/[a-c]?.ts", "/w/src/bx.ts", Some(0)),
+            ("*.rs", "/home/u/p/a.rs", Some(2)),
+            ("*.rs", "/home/u/p/src/a.rs", Some(3)),
+            ("src/**/*.ts", "/w/src/a/b/c.ts", Some(3)),
+            ("/w/*/[a-c]?.ts", "/w/src/bx.ts", Some(1)),
+            ("app/[a]/x.ts", "/home/u/p/app/[a]/x.ts", Some(0)),
+            ("app/[a]/x.ts", "/home/u/p/app/a/x.ts", Some(2)),
             ("/w/*/[!a-c]?.ts", "/w/src/bx.ts", None),
             ("/w", "/wide/x", None),
         ] {

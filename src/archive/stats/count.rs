@@ -174,14 +174,13 @@ impl FirstPass {
 }
 
 impl Message {
-    /// Merges two records of one message. Its counts only grow while it is streamed, so the largest are right.
+    /// Merges two records of one message. While it is streamed its counts may disagree; those of the record with the most
+    /// output count, as a whole.
     fn merge(&mut self, other: &Self) {
-        let (tokens, others) = (&mut self.tokens, &other.tokens);
-        tokens.input = tokens.input.max(others.input);
-        tokens.cache_write = tokens.cache_write.max(others.cache_write);
-        tokens.cache_hour = tokens.cache_hour.max(others.cache_hour);
-        tokens.cache_read = tokens.cache_read.max(others.cache_read);
-        tokens.output = tokens.output.max(others.output);
+        let order = |tokens: &Tokens| (tokens.output, tokens.total(), tokens.cache_write);
+        if order(&other.tokens) > order(&self.tokens) {
+            self.tokens = other.tokens;
+        }
         let model = self.model.or(other.model);
         if other.origin < self.origin {
             let tokens = self.tokens;

@@ -71,7 +71,8 @@ impl Config {
         let (color, color_from) = color(global.color, &settings);
         let limit = settings.limit.unwrap_or(LIMIT);
         let limit_from = if settings.limit.is_some() { FILE } else { BUILT_IN };
-        let local = Arc::new(Local::new(roots.clone(), &data_dir));
+        let local = Arc::new(Local::new(roots, &data_dir));
+        let roots = local.roots().to_vec();
         let (pager, pager_from) = pager(&settings);
         let origins = [roots_from, dir_from, color_from, pager_from, limit_from];
         Ok(Self { roots, local, color, pager, limit, file, settings, origins, data_dir })

@@ -102,7 +102,15 @@ impl Reader {
             Test::Agent => exact(fields.flag, AGENT),
             Test::Since(at) => Box::new(RangeQuery::new(Bound::Included(time(*at)), Bound::Unbounded)),
             Test::Until(at) => Box::new(RangeQuery::new(Bound::Unbounded, Bound::Included(time(*at)))),
-            Test::Session(id) => self.fitting(fields.session, &beginning(&id.to_lowercase()))?,
+            Test::Session(id) => {
+                let mut ids = vec![id.clone(), id.to_lowercase()];
+                ids.dedup();
+                any_of(
+                    ids.iter()
+                        .map(|id| self.fitting(fields.session, &beginning(id)))
+                        .collect::<tantivy::Result<_>>()?,
+                )
+            }
             Test::File(path) => self.file_query(path)?,
             Test::Cwd(folder) => self.below(fields.cwd, folder)?,
             Test::Here(folders) => {
@@ -129,12 +137,28 @@ impl Reader {
     pub(in crate::index) fn file_query(&self, path: &str) -> tantivy::Result<Box<dyn TantivyQuery>> {
         let path = path.to_lowercase();
         let file = self.fields.file;
-        if glob::is_pattern(&path) {
+        // A file with this very name comes before the files that match it as a pattern: `app/[slug]/page.tsx`.
+        if glob::is_pattern(&path) && !self.is_known_path(&path)? {
             return self.fitting(file, &glob::expression(&path));
         }
         let folder = path.trim_end_matches('/');
         let inside = self.fitting(file, &beginning(&format!("{folder}/")))?;
         Ok(if path.ends_with('/') { inside } else { any_of(vec![exact(file, &path), inside]) })
+    }
+
+    /// Reports whether any document is about a file or folder of this very name.
+    fn is_known_path(&self, path: &str) -> tantivy::Result<bool> {
+        let inside = format!("{}/", path.trim_end_matches('/'));
+        for reader in self.searcher.segment_readers() {
+            let index = reader.inverted_index(self.fields.file)?;
+            let mut below = index.terms().range().ge(&inside).into_stream()?;
+            if index.doc_freq(&Term::from_field_text(self.fields.file, path))? > 0
+                || below.advance() && below.key().starts_with(inside.as_bytes())
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns a query for the terms of a field that a regular expression matches as a whole.

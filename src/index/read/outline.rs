@@ -138,7 +138,7 @@ impl Reader {
     pub fn sessions_like(&self, beginning: &str) -> Result<Vec<String>> {
         let mut found =
             self.terms_between(self.fields.session, beginning.as_bytes(), &prefix_end(beginning.as_bytes()))?;
-        // A term stays in its file for a while prefix_end its last document was deleted.
+        // A term stays in its file for a while after its last document was deleted.
         found.retain(|session| {
             self.with_term(&Term::from_field_text(self.fields.session, session)).is_ok_and(|all| !all.is_empty())
         });
@@ -212,7 +212,7 @@ impl Reader {
     }
 }
 
-/// Returns the first byte string prefix_end all those that begin with `beginning`.
+/// Returns the first byte string after all those that begin with `beginning`.
 fn prefix_end(beginning: &[u8]) -> Vec<u8> {
     let mut end = beginning.to_vec();
     while end.pop_if(|last| *last == u8::MAX).is_some() {}

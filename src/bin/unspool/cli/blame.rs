@@ -29,6 +29,10 @@ pub(crate) struct BlameArgs {
     #[arg(long, short = 'L', value_name = "FROM,TO")]
     lines: Option<String>,
 
+    /// Show secrets instead of masking them
+    #[arg(long)]
+    reveal: bool,
+
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
@@ -41,7 +45,7 @@ pub(crate) fn run(config: &Config, args: &BlameArgs) -> anyhow::Result<u8> {
     let contents = read(&args.file)?;
     let (from, to) = args.lines.as_deref().map_or(Ok((1, usize::MAX)), range)?;
     let question = FileQuestion::Blame { contents };
-    let request = FileRequest { path: args.file.clone(), question, ..FileRequest::default() };
+    let request = FileRequest { path: args.file.clone(), question, reveal: args.reveal, ..FileRequest::default() };
     let blame = match args.refresh.open(config)?.file(&request, &config.context())? {
         FileAnswer::Blame(blame) => blame,
         other => return Ok(file::nothing(&other)),

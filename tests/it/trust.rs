@@ -1,0 +1,152 @@
+//! Answers that people cannot check themselves: the right index, the right file, the right figures, no secrets.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::env::Env;
+use crate::support::transcript::{session, user_line};
+
+/// A trailing slash once made a second index: vanished sessions became invisible, and a forgotten one came back.
+#[test]
+fn all_spellings_of_a_root_are_one_index() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "quetzal"));
+    let root = env.claude();
+    let link = env.path().join("link");
+    std::os::unix::fs::symlink(&root, &link).expect("linked");
+    let text = |path: &std::path::Path| path.to_str().expect("UTF-8").to_string();
+    let spellings = [
+        text(&root),
+        format!("{}/", text(&root)),
+        format!("{}/x/..", text(&root)),
+        format!("{}/../.claude", text(&root)),
+        text(&link),
+        format!("{}//", text(&link)),
+    ];
+    fs::create_dir(root.join("x")).expect("made");
+    for spelling in &spellings {
+        let ran = env.run(&["search", "quetzal", "--root", spelling]);
+        assert_eq!(ran.code, 0, "{spelling}: {}", ran.stderr);
+    }
+    let indexes = fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").file_name());
+    let indexes: Vec<_> = indexes.filter(|name| name.to_string_lossy().starts_with("index-")).collect();
+    assert_eq!(indexes.len(), 1, "{indexes:?}");
+}
+
+#[test]
+fn a_session_id_with_capital_letters_is_found() {
+    let env = Env::new();
+    let id = "5E55AB01-0000-4000-8000-0000000000FF";
+    env.write(format!("-p/{id}.jsonl"), user_line(id, 1, "capybara"));
+    env.index();
+    for typed in [id, "5E55AB01"] {
+        assert_eq!(env.run(&["show", "--no-refresh", typed]).code, 0, "show {typed}");
+        assert_eq!(env.run(&["search", "--no-refresh", "capybara", "--session", typed]).code, 0, "search {typed}");
+    }
+}
+
+/// A line in which a tool writes a file, and its result.
+fn written(id: &str, number: u32, path: &str, content: &str) -> String {
+    let call = json!({"type": "assistant", "uuid": format!("{number:08}-0000-4000-8000-00000000000a"), "sessionId": id,
+        "timestamp": format!("2026-10-01T10:00:{number:02}.000Z"), "cwd": "/w",
+        "message": {"id": format!("m{number}"), "content": [
+            {"type": "tool_use", "id": format!("t{number}"), "name": "Write", "input": {"file_path": path, "content": content}}]}});
+    let result = json!({"type": "user", "uuid": format!("{number:08}-0000-4000-8000-00000000000b"), "sessionId": id,
+        "timestamp": format!("2026-10-01T10:00:{number:02}.500Z"), "cwd": "/w",
+        "message": {"content": [
+            {"type": "tool_result", "tool_use_id": format!("t{number}"), "content": "File created successfully"}]},
+        "toolUseResult": {"type": "create", "filePath": path, "content": content}});
+    format!("{call}\n{result}\n")
+}
+
+/// Brackets in names were read as patterns, and such files were not found.
+#[test]
+fn a_path_that_exists_is_that_path_before_it_is_a_pattern() {
+    const PATHS: [&str; 8] = [
+        "/w/app/[locale]/page.tsx",
+        "/w/app/l/page.tsx",
+        "/w/[category]",
+        "/w/c",
+        "/w/a<b.ts",
+        "/w/(group)/x.ts",
+        "/w/{id}+1^.ts",
+        "/w/what?.md",
+    ];
+    let env = Env::new();
+    let id = session(1);
+    let lines: Vec<String> = (1..).zip(PATHS).map(|(number, path)| written(&id, number, path, "one\n")).collect();
+    env.write(format!("-w/{id}.jsonl"), lines.concat());
+    env.index();
+    for path in PATHS {
+        let ran = env.run(&["file", "--no-refresh", "--json", path]);
+        let found: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!(found.iter().map(|line| &line["path"]).collect::<Vec<_>>(), [path], "{path}: {}", ran.stderr);
+        let ran = env.run(&["recover", "--no-refresh", path]);
+        assert_eq!(ran.stdout, "one\n", "{path}: {}", ran.stderr);
+        let hits = env.hits_with(&["--file", path, "--kind", "tool_use", "--messages"]);
+        assert_eq!(hits.len(), 1, "search --file {path}");
+    }
+    let ran = env.run(&["file", "--no-refresh", "--json", "app/*/page.tsx"]);
+    assert_eq!(ran.stdout.lines().count(), 2, "a pattern still matches");
+}
+
+/// The lines of one API message disagree while it is streamed. The columns of two lines were mixed.
+#[test]
+fn the_line_with_the_most_output_gives_the_tokens_of_a_message() {
+    let env = Env::new();
+    let id = session(1);
+    let line = |number: u32, input: u64, write: u64, output: u64| {
+        let usage = json!({"input_tokens": input, "cache_creation_input_tokens": write, "output_tokens": output});
+        let message =
+            json!({"id": "m1", "model": "claude-x", "usage": usage, "content": [{"type": "text", "text": "said"}]});
+        format!(
+            "{}\n",
+            json!({"type": "assistant", "uuid": format!("{number:08}-0000-4000-8000-000000000001"), "sessionId": id,
+                "timestamp": format!("2026-10-01T10:00:{number:02}.000Z"), "message": message})
+        )
+    };
+    for (name, lines) in [
+        ("first", line(1, 23_428, 0, 1) + &line(2, 2_900, 20_528, 49)),
+        ("last", line(1, 2_900, 20_528, 49) + &line(2, 23_428, 0, 1)),
+    ] {
+        env.write(format!("-p/{id}.jsonl"), lines);
+        env.index();
+        let ran = env.run(&["sessions", "--no-refresh", "--json"]);
+        let tokens = serde_json::from_str::<Value>(&ran.stdout).expect("JSON")["tokens"].clone();
+        let expected = json!({"input": 2_900, "cache_write": 20_528, "cache_read": 0, "output": 49});
+        assert_eq!(tokens, expected, "sessions, {name}");
+        let stats: Value = serde_json::from_str(&env.run(&["stats", "--no-refresh", "--json"]).stdout).expect("JSON");
+        let total = &stats["tokens"];
+        assert_eq!(
+            (&total["input"], &total["cache_write"], &total["output"]),
+            (&json!(2_900), &json!(20_528), &json!(49)),
+            "stats, {name}: {stats}"
+        );
+    }
+}
+
+/// `blame` and `why` showed the file as it is, secrets included.
+#[test]
+fn blame_and_why_mask_secrets() {
+    let env = Env::new();
+    let id = session(1);
+    let secret = ["ghp", "_", "0123456789abcdefghijABCDEFGHIJ123456"].concat();
+    let content = format!("first\ntoken = {secret}\n");
+    let file = env.file("secret.txt");
+    fs::write(&file, &content).expect("written");
+    let path = file.to_str().expect("UTF-8");
+    env.write(format!("-w/{id}.jsonl"), written(&id, 1, path, &content));
+    env.index();
+    for args in [
+        &["blame", "--no-refresh", path][..],
+        &["blame", "--no-refresh", "--json", path],
+        &["why", "--no-refresh", &format!("{path}:2")],
+    ] {
+        let ran = env.run(args);
+        assert!(ran.code == 0 && !ran.stdout.contains(&secret), "{args:?}: {}", ran.stdout);
+        let ran = env.run(&[args, &["--reveal"]].concat());
+        assert!(ran.code == 0 && ran.stdout.contains(&secret), "{args:?} --reveal: {} {}", ran.stdout, ran.stderr);
+    }
+}
