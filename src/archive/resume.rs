@@ -35,22 +35,22 @@ pub(super) fn command(session: &Session, fork: bool, context: &Context) -> Resul
     let keep = format!("`unspool show {id}` shows it, `unspool export {id}` writes it to a file");
     let impossible = |what: String| Error::new(ErrorKind::NotFound, what);
     if session.history_only {
-        return Err(impossible(format!("of session {id} only its prompts are left; it cannot be resumed")).hint(keep));
+        return Err(impossible(format!("session {id} cannot be resumed: only its prompts are left")).hint(keep));
     }
     if session.agents_only && !session.gone {
-        let what = format!("of session {id} only subagents are known, not its own transcript; it cannot be resumed");
+        let what = format!("session {id} cannot be resumed: only its subagents are known, not its own transcript");
         return Err(impossible(what).hint(keep));
     }
     if session.gone || !matches!(session.path.try_exists(), Ok(true)) {
-        let what = format!("Claude Code has deleted the transcript of session {id}; it cannot be resumed");
+        let what = format!("session {id} cannot be resumed: Claude Code has deleted its transcript");
         return Err(impossible(what).hint(keep));
     }
     let folder = folder_of(session);
     if folder.as_os_str().is_empty() {
-        return Err(impossible(format!("session {id} does not say in which folder it was")).hint(keep));
+        return Err(impossible(format!("session {id} cannot be resumed: its folder is unknown")).hint(keep));
     }
     if !folder.is_dir() {
-        let what = format!("the folder of session {id} no longer exists: {}", folder.display());
+        let what = format!("session {id} cannot be resumed: its folder no longer exists: {}", folder.display());
         return Err(
             impossible(what).hint(format!("create it again, as Claude Code looks for sessions by folder; {keep}"))
         );

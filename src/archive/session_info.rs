@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::archive::serialize::rfc3339;
-use crate::document::Document;
+use crate::document::{Document, FileState};
 use crate::error::Result;
 use crate::index::{FileKey, FileSummary, Reader};
 use crate::redact::redact;
@@ -116,6 +116,16 @@ pub(crate) fn title_of(reader: &Reader, session: &str, file: &FileSummary) -> Re
     }
     let by_leaf = reader.titles_by_leaf(session)?.pop();
     Ok(by_leaf.or_else(|| file.stand_in.clone()).unwrap_or_default())
+}
+
+/// Returns the title of a subagent: its task, or else its prompt.
+pub(super) fn agent_title(state: &FileState) -> &str {
+    state.title().or(state.first_prompt.as_deref()).unwrap_or_default()
+}
+
+/// Returns the title of a session from its own file alone, for figures of all sessions at once.
+pub(super) fn own_title(file: &FileSummary) -> Option<&str> {
+    file.name.as_deref().or(file.stand_in.as_deref())
 }
 
 /// Returns a title on one line, with secrets redacted. It is not cut; front ends do that.

@@ -11,7 +11,7 @@ use crate::archive::request::{Context, Order, SessionsRequest};
 use crate::archive::scope;
 use crate::archive::search::unknown_name;
 use crate::archive::serialize::{lossy_path, rfc3339};
-use crate::archive::session_info::{one_line_of, title_of};
+use crate::archive::session_info::{agent_title, one_line_of, title_of};
 use crate::document::{Document, FileState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Checkpoint, Reader};
@@ -164,7 +164,7 @@ impl Session {
 }
 
 fn unknown_session(id: &str) -> Error {
-    Error::new(ErrorKind::NotFound, format!("the index holds nothing of session {id}"))
+    Error::new(ErrorKind::NotFound, format!("the index contains nothing of session {id}"))
 }
 
 /// Lists sessions.
@@ -303,10 +303,10 @@ fn from_history(id: &str, prompts: &[Document]) -> Option<Session> {
 
 fn sub_agent(file: &Checkpoint) -> SubAgent {
     let state = &file.state;
-    let title = state.title().or(state.first_prompt.as_deref()).unwrap_or_default();
+    let title = agent_title(state);
     SubAgent {
         id: file.agent_id().unwrap_or_default().into(),
-        title: one_line_of(&redact(title)),
+        title: one_line_of(title),
         kind: state.agent_type.clone().unwrap_or_default().into(),
         first: state.first,
         last: state.last,

@@ -53,7 +53,7 @@ pub(super) fn status(reader: &Reader, roots: &[Root]) -> Result<Status> {
     passed_over.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut problems = scan.problems.clone();
     problems.extend(obstacles(reader, &scan, roots)?);
-    let strange = "is no file of the index; it is left alone";
+    let strange = "is not a file of the index; it is ignored";
     problems.extend(reader.strangers().into_iter().map(|path| Problem::with_path(path, strange)));
     problems.extend(bad_lines(reader, &files)?);
     Ok(Status {
@@ -109,7 +109,7 @@ pub(super) fn verify(reader: &Reader, deep: bool) -> Result<Verdict> {
         let expected = file.state.documents + title;
         if documents != expected {
             let reason = format!(
-                "the index holds {documents} documents of it and should hold {expected}; run `unspool index --rebuild`"
+                "the index contains {documents} documents of it instead of {expected}; run `unspool index --rebuild`"
             );
             verdict.problems.push(Problem::with_path(file.path(), reason));
         }
@@ -123,7 +123,8 @@ pub(super) fn verify(reader: &Reader, deep: bool) -> Result<Verdict> {
     verdict.documents += seen;
     let (known, all) = (verdict.documents, reader.size()?.documents);
     if known != all {
-        let reason = format!("holds {all} documents, but its files account for {known}; run `unspool index --rebuild`");
+        let reason =
+            format!("contains {all} documents, but its files account for {known}; run `unspool index --rebuild`");
         verdict.problems.push(Problem::with_path(reader.directory(), reason));
     }
     if deep {

@@ -990,26 +990,20 @@ fn lines() {
 #[test]
 fn figures() {
     let env = Env::with_fixtures("home");
-    // Of two records of a prompt with the same time, the one in the file with the smaller key counts, and the key
-    // depends on the temporary folder.
-    let golem = "-home-dana-games-moss-golem/06000001-5e55-4000-8000-000600000001/subagents";
-    std::fs::remove_dir_all(env.file(golem)).expect("removed");
-    let handed_off = "-home-dana-code-lantern-shop/14000002-5e55-4000-8000-001400000002.jsonl";
-    std::fs::remove_file(env.file(handed_off)).expect("removed");
     index(&env);
     insta::assert_snapshot!(screen(&env, "stats"), @"
     $ unspool stats
-    time      2025-06-14 to 2026-10-02, 49 active days, longest streak 6
-    activity  93 prompts in 55 sessions, 190 responses
+    time      2025-06-14 to 2026-10-02, 50 active days, longest streak 6
+    activity  94 prompts in 55 sessions, 194 responses
     tools     105 tool calls, 3.8 % failed
     turns     median 14 s, 90 % within 1 min 27 s
-    tokens    5.77M  input 964 · cache write 222k · cache read 5.48M · output 67.6k
+    tokens    5.93M  input 989 · cache write 227k · cache read 5.63M · output 69.5k
     cache     96.1 % of the input came from the cache
-    cost      $4.72+?  estimated from API prices of 2026-10-10; 639k tokens unpriced
+    cost      $4.88+?  estimated from API prices of 2026-10-10; 639k tokens unpriced
 
     model                       responses  tokens  output   cost  over time
-    claude-opus-4-6                   107   3.29M   38.6k  $3.30        ▁█▄▃
-    claude-opus-4-8                    23    719k   7.92k  $0.72             ▂█▄
+    claude-opus-4-6                   110   3.42M   40.2k  $3.43        ▁█▅▃
+    claude-opus-4-8                    24    754k   8.19k  $0.75             ▂█▅
     claude-sonnet-4-20250514           25    724k   9.02k  $0.44  █▆
     claude-sonnet-4-5-20250929         14    398k   4.67k  $0.26      █▃
     glm-4.7                            19    575k   6.76k      ?          █
@@ -1018,10 +1012,10 @@ fn figures() {
 
     project                       prompts  tokens  output     cost
     /home/dana/code/paperplane         20   1.25M   12.7k  $1.11+?  ██████████████
-    /home/dana/code/lantern-shop       14   1.07M   13.9k    $0.99  ████████████▌
+    /home/dana/code/lantern-shop       15   1.11M   14.2k    $1.02  ████████████▉
     /home/dana/work/tidepool           16    961k   9.92k  $0.81+?  ██████████▎
+    /home/dana/games/moss_golem         7    408k   4.81k    $0.42  █████▍
     …/dana/sites/notes.dana.dev         6    552k   6.76k    $0.42  █████▎
-    /home/dana/games/moss_golem         7    287k   3.14k    $0.30  ███▊
     … and 16 more
 
     tool  calls  failed
@@ -1041,9 +1035,9 @@ fn figures() {
 
           Oct Nov Dec  Jan Feb Mar  Apr May Jun  Jul Aug  Sep
     Mon  ······················█▓··█░·▒▓···················▓··
-    Tue  ·········▒·······░·█·▓··········▒················░···
+    Tue  ·········▒·······░·▓·▓··········▒················░···
     Wed  ···················▓█·····░░···█··········░··········
-    Thu  ······················▓█·▓░·····█···········█········
+    Thu  ·················░····▓█·▓░·····█···········█········
     Fri  ·········▒············░·█·░···················▓·····▓
     Sat  ········█··░··············░░▒············▒······░···
     Sun  ················░····▓··▓·░····················▒····
@@ -1059,10 +1053,10 @@ fn figures() {
 
     project                 prompts  resp.  input  cache w  cache r  output     cost
     …/dana/code/paperplane       20     37    190    37.9k    1.20M   12.7k  $1.11+?
-    …/code/lantern-shop          14     35    156    37.2k    1.02M   13.9k    $0.99
+    …/code/lantern-shop          15     36    162    38.4k    1.05M   14.2k    $1.02
     …/dana/work/tidepool         16     34    187    39.3k     912k   9.92k  $0.81+?
+    …/games/moss_golem            7     12     63    17.9k     385k   4.81k    $0.42
     …/sites/notes.dana.dev        6     19    105    27.8k     517k   6.76k    $0.42
-    …/games/moss_golem            7      9     44    13.6k     270k   3.14k    $0.30
     /home/dana/code/장부앱        3      6     35    4.23k     193k   3.02k    $0.20
     …/sites/recipe-box            8      7     40    8.08k     162k   2.44k    $0.19
     …/dana/代码/图书管理          2      5     28    7.51k     147k   2.23k    $0.18
@@ -1079,7 +1073,7 @@ fn figures() {
     …/dana/code/nightly-ci        1      1      6      611    28.6k     247    $0.02
     …\repos\Kassenbuch.Web        1      1      4    1.28k    31.0k      30    $0.02
     …\Projekte\Frachtbrief        1     19     75    21.5k     546k   6.76k        ?
-    total                        93    190    964     222k    5.48M   67.6k  $4.72+?
+    total                        94    194    989     227k    5.63M   69.5k  $4.88+?
     cost: estimated from API prices of 2026-10-10; 639k tokens unpriced
     --- exit code 0
     ");

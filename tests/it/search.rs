@@ -658,7 +658,7 @@ fn a_session_with_only_subagents_is_marked() {
     assert_eq!((&hit["source_missing"], &hit["resume"]), (&json!(false), &Value::Null));
     assert!(!shown().contains("deleted") && shown().matches("subagents only").count() == 2, "{}", shown());
     let ran = env.run(&["resume", A]);
-    assert!(ran.code == 1 && ran.stderr.contains("only subagents are known"), "{}", ran.stderr);
+    assert!(ran.code == 1 && ran.stderr.contains("only its subagents are known"), "{}", ran.stderr);
     for number in 1..4 {
         write_session(&env, number, "something else stays");
     }

@@ -150,3 +150,40 @@ fn blame_and_why_mask_secrets() {
         assert!(ran.code == 0 && ran.stdout.contains(&secret), "{args:?} --reveal: {} {}", ran.stdout, ran.stderr);
     }
 }
+
+#[test]
+fn a_mistyped_command_suggests_the_right_one() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "okapi"));
+    env.index();
+    for (args, command) in [
+        (&["sesions"][..], Some("sessions")),
+        (&["sesions", "--tree"], Some("sessions")),
+        (&["verfiy"], Some("verify")),
+        (&["recvoer"], Some("recover")),
+        (&["okapi"], None),
+        (&["show", "me"], None),
+        (&["sesions", "okapi"], None),
+    ] {
+        let ran = env.run(args);
+        let hint = command.map(|command| format!("did you mean `unspool {command}`?"));
+        assert_eq!(ran.stderr.contains("did you mean `unspool"), hint.is_some(), "{args:?}: {}", ran.stderr);
+        assert!(hint.is_none_or(|hint| ran.stderr.contains(&hint)), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn quotes_ignore_case_like_everything_else() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(
+        format!("-p/{id}.jsonl"),
+        user_line(&id, 1, "call wrapKey here") + &user_line(&id, 2, "an UNWRAP_ALL there"),
+    );
+    env.index();
+    for query in ["\"wrapkey\"", "\"wrapKey\"", "\"WRAPKEY\"", "\"call wrapkey\" OR \"wrapkey\"", "\"unwrapall\""] {
+        assert_eq!(env.count(query), 1, "{query}");
+    }
+    assert_eq!(env.count("\"wrap\" \"nothing\""), 0);
+}

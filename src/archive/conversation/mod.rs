@@ -17,6 +17,7 @@ use serde::Serialize;
 use crate::archive::note::Note;
 use crate::archive::request::{Context, ConversationRequest, Filters, SearchRequest};
 use crate::archive::search::search;
+use crate::archive::session_info::agent_title;
 use crate::archive::sessions::Session;
 use crate::archive::tool_pairs;
 use crate::document::{Document, Kind, Role};
@@ -238,7 +239,7 @@ impl Conversation {
             steps = reader.history_of(&target.session)?;
         }
         if main.is_none() && steps.is_empty() && files.is_empty() {
-            let what = format!("the index holds nothing of session {}", target.session);
+            let what = format!("the index contains nothing of session {}", target.session);
             return Err(Error::new(ErrorKind::NotFound, what));
         }
         Ok(Self { reader: reader.clone(), file: main, steps, agents: files, is_seen: false })
@@ -337,7 +338,7 @@ impl Conversation {
 
 fn agent_of(file: &Checkpoint) -> Agent {
     let state = &file.state;
-    let title = redact(state.title().or(state.first_prompt.as_deref()).unwrap_or_default()).into_owned();
+    let title = redact(agent_title(state)).into_owned();
     let id = file.agent_id().unwrap_or_default().to_string();
     Agent { id, title, answers: state.tally.answers, tool_uses: state.tally.calls, key: Some(file.key()) }
 }

@@ -143,7 +143,7 @@ pub(super) fn replayed(reader: &Reader, request: &Request) -> Result<Option<Repl
             let dots = if many.len() > 8 { ", …" } else { "" };
             return Err(Error::new(
                 ErrorKind::Usage,
-                format!("{} files are called so: {}{dots}", many.len(), shown.join(", ")),
+                format!("{} files match: {}{dots}", many.len(), shown.join(", ")),
             )
             .hint("give more of the path"));
         }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
+use crate::archive::session_info::own_title;
 use crate::archive::stats::{
     Figures, FileFigures, Group, Price, Prices, Request, Stats, Tokens, ToolFigures, Turns, weekday_place,
 };
@@ -15,8 +16,22 @@ use crate::error::Result;
 use crate::index::{FileKey, FileSummary, Names, Reader, Row, RowAt};
 use crate::query::{Filter, Test};
 
-/// The first record of a line: the earliest time, and of several files the one with the smallest key.
-type Origin = (i64, FileKey);
+/// Identifies one record of a line that several files may contain; the least is counted. The time decides, then the
+/// conversation itself comes before the copy that a subagent was given. The rest does not depend on where files are.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Origin {
+    time: i64,
+    is_copy: bool,
+    session: u64,
+    file: FileKey,
+}
+
+impl Origin {
+    fn of(row: &Row) -> Self {
+        let is_copy = row.is_duplicate || row.role == Role::Subagent;
+        Self { time: row.time.unwrap_or(i64::MAX), is_copy, session: row.session, file: row.file }
+    }
+}
 
 /// Counts everything that matches a request. Names up to `files_named` files.
 pub(super) fn count(reader: &Reader, request: &Request, files_named: usize) -> Result<Stats> {
@@ -121,7 +136,7 @@ struct Prompt {
 
 impl FirstPass {
     fn add_row(&mut self, row: &Row) {
-        let origin = (row.time.unwrap_or(i64::MAX), row.file);
+        let origin = Origin::of(row);
         self.message(row, origin);
         if is_counted(row) {
             let first = self.origins.entry(row.group).or_insert(origin);
@@ -223,7 +238,7 @@ impl<'s> SecondPass<'s> {
         let mut turns: HashMap<FileKey, Vec<(i64, i64)>> = HashMap::new();
         for prompt in &first.prompts {
             if let Some(time) = prompt.time {
-                turns.entry(prompt.origin.1).or_default().push((time, time));
+                turns.entry(prompt.origin.file).or_default().push((time, time));
             }
         }
         turns.values_mut().for_each(|turns| turns.sort_unstable());
@@ -236,7 +251,7 @@ impl<'s> SecondPass<'s> {
         if row.continued || !is_call || !self.range.contains(row.time) {
             return;
         }
-        let origin = (row.time.unwrap_or(i64::MAX), row.file);
+        let origin = Origin::of(row);
         if self.first.origins.get(&row.group) != Some(&origin) {
             return;
         }
@@ -303,14 +318,14 @@ impl<'t> Counter<'t> {
         if let Some(date) = date {
             *model.1.entry(date).or_default() += message.tokens.total();
         }
-        self.session(message.session, message.origin.1, &figures);
+        self.session(message.session, message.origin.file, &figures);
     }
 
     fn prompt(&mut self, prompt: &Prompt) {
         if !prompt.is_command {
             let figures = Figures { prompts: 1, ..Figures::default() };
             self.add(&figures, prompt.time, prompt.project);
-            self.session(prompt.session, prompt.origin.1, &figures);
+            self.session(prompt.session, prompt.origin.file, &figures);
         }
     }
 
@@ -415,7 +430,7 @@ fn sessions(reader: &Reader, sessions: HashMap<u64, (Figures, FileKey)>) -> Resu
         let id = ids.get(&file).copied().unwrap_or_default();
         let mut group = Group::new(id, figures);
         if let Some(summary) = summaries.get(id) {
-            group.title = summary.name.as_deref().or(summary.stand_in.as_deref()).map(Into::into);
+            group.title = own_title(summary).map(Into::into);
             group.project = summary.project.as_deref().map(Into::into);
         }
         groups.push(group);

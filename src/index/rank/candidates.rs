@@ -96,7 +96,7 @@ impl Reader {
             }
         }
         let quoted = query.chunks.iter().filter(|chunk| chunk.quoted);
-        clauses.extend(quoted.clone().map(|chunk| (Occur::Must, phrase(self.fields.body, &chunk.terms))));
+        clauses.extend(quoted.clone().map(|chunk| (Occur::Must, quoted_words(self.fields.body, chunk))));
         let has_required = quoted.count() > 0 || !query.needs.iter().all(Node::is_condition);
         let (mut ranking, mut rare) = (Vec::new(), None);
         if query.chunks.is_empty() {
@@ -248,7 +248,7 @@ impl Reader {
     pub(in crate::index) fn node(&self, node: &Node) -> tantivy::Result<Box<dyn TantivyQuery>> {
         let body = self.fields.body;
         Ok(match node {
-            Node::Words(chunk) if chunk.quoted => phrase(body, &chunk.terms),
+            Node::Words(chunk) if chunk.quoted => quoted_words(body, chunk),
             Node::Words(chunk) => {
                 let wholes = chunk.wholes.iter().map(|whole| term(body, whole));
                 Box::new(BooleanQuery::union(wholes.chain([phrase(body, &chunk.terms)]).collect()))
@@ -436,6 +436,18 @@ pub(in crate::index) fn phrase(field: Field, terms: &[String]) -> Box<dyn Tantiv
     match terms {
         [single] => term(field, single),
         many => Box::new(PhraseQuery::new(many.iter().map(|text| Term::from_field_text(field, text)).collect())),
+    }
+}
+
+/// Returns a query for quoted words: one after the other, or a single word as an identifier in any case: `"wrapkey"` finds
+/// `wrapKey`.
+fn quoted_words(field: Field, chunk: &Chunk) -> Box<dyn TantivyQuery> {
+    match chunk.terms.as_slice() {
+        [_] => {
+            let wholes = chunk.wholes.iter().map(|whole| term(field, whole));
+            Box::new(BooleanQuery::union(wholes.chain([phrase(field, &chunk.terms)]).collect()))
+        }
+        terms => phrase(field, terms),
     }
 }
 

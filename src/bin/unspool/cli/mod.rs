@@ -134,8 +134,8 @@ pub(crate) fn run() -> anyhow::Result<u8> {
     let cli = match parse(args.clone()) {
         Ok(cli) => cli,
         Err(error) => {
-            let instead = command_at(&args).and_then(|at| dash_words::search_instead(&args[at..], &error));
-            return out::usage(&error, instead.as_deref());
+            let instead = || command_at(&args).and_then(|at| dash_words::search_instead(&args[at..], &error));
+            return out::usage(&error, mistyped_command(&args).or_else(instead).as_deref());
         }
     };
     match &cli.command {
@@ -156,7 +156,11 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         crate::schedule::record::remind(&config.local, crate::config::now());
     }
     match cli.command {
-        Command::Search(args) => search::run(&config, &args),
+        Command::Search(search) => {
+            let code = search::run(&config, &search)?;
+            mistyped_command(&args).iter().for_each(|hint| out::note(&format!("hint: {hint}")));
+            Ok(code)
+        }
         Command::File(args) => file::run(&config, &args),
         Command::Blame(args) => blame::run(&config, &args),
         Command::Why(args) => why::run(&config, &args),
@@ -208,6 +212,20 @@ fn with_search(mut args: Vec<OsString>) -> Vec<OsString> {
         args.insert(at, "search".into());
     }
     args
+}
+
+/// Returns a hint if the only word of a search, or the first one before options, looks like a mistyped command.
+fn mistyped_command(args: &[OsString]) -> Option<String> {
+    let at = command_at(args)?;
+    let word = args[at].to_string_lossy();
+    let is_alone = args[at + 1..].iter().all(|arg| arg.to_string_lossy().starts_with('-'));
+    if !is_alone || word.len() < 4 || Command::has_subcommand(&word) {
+        return None;
+    }
+    let command = Cli::command();
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    let near = names.map(|name| (strsim::osa_distance(&word, name), name)).min()?;
+    (near.0 <= 2 && near.0 * 3 < word.len()).then(|| format!("did you mean `unspool {}`?", near.1))
 }
 
 /// Returns the position of the command, or of the first word if there is none. Global options are skipped.
