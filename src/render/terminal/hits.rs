@@ -33,21 +33,75 @@ pub struct Extras {
     pub elapsed_ms: f64,
 }
 
+/// A line of a block: a hit, or a message near one.
+#[derive(Clone, Copy)]
+enum Entry<'a> {
+    Hit(&'a Hit),
+    Near(&'a Around),
+}
+
+impl Entry<'_> {
+    fn uuid(&self) -> Option<&Untrusted> {
+        match self {
+            Self::Hit(hit) => hit.uuid.as_ref(),
+            Self::Near(near) => near.uuid.as_ref(),
+        }
+    }
+
+    fn time(&self) -> Option<i64> {
+        match self {
+            Self::Hit(hit) => hit.timestamp,
+            Self::Near(near) => near.timestamp,
+        }
+    }
+}
+
+/// Returns hits with the messages around them, best first. Blocks that overlap are merged in the order of time, as grep
+/// does.
+fn blocks(hits: &[Hit]) -> Vec<Vec<Entry<'_>>> {
+    let mut blocks: Vec<Vec<Entry<'_>>> = Vec::new();
+    for hit in hits {
+        let (before, after) = (hit.before.iter().map(Entry::Near), hit.after.iter().map(Entry::Near));
+        let block: Vec<Entry<'_>> = before.chain([Entry::Hit(hit)]).chain(after).collect();
+        let is_same = |a: &Entry<'_>, b: &Entry<'_>| a.uuid().is_some() && a.uuid() == b.uuid();
+        let overlaps = |known: &&mut Vec<Entry<'_>>| known.iter().any(|a| block.iter().any(|b| is_same(a, b)));
+        let Some(known) = blocks.iter_mut().find(overlaps) else {
+            blocks.push(block);
+            continue;
+        };
+        for entry in block {
+            match known.iter().position(|other| is_same(other, &entry)) {
+                // A hit is shown as a hit, also if it is near another one.
+                Some(at) if matches!(entry, Entry::Hit(_)) => known[at] = entry,
+                Some(_) => {}
+                None => known.push(entry),
+            }
+        }
+        known.sort_by_key(Entry::time);
+    }
+    blocks
+}
+
 impl Screen {
+    fn entry(&self, out: &mut dyn Write, entry: Entry<'_>, extras: Extras) -> io::Result<()> {
+        match entry {
+            Entry::Near(near) => self.near_line(out, near),
+            Entry::Hit(hit) => {
+                self.hit_line(out, hit)?;
+                if extras.explain { writeln!(out, "    {DIM}{}{DIM:#}", why(hit)) } else { Ok(()) }
+            }
+        }
+    }
+
     /// Shows search results, grouped by session.
     pub fn search(&self, out: &mut dyn Write, response: &SearchAnswer, extras: Extras) -> io::Result<()> {
         for session in &response.sessions {
             self.session_line(out, &session.session)?;
-            for (at, hit) in session.hits.iter().enumerate() {
-                if at > 0 && !(hit.before.is_empty() && hit.after.is_empty()) {
+            for (at, block) in blocks(&session.hits).iter().enumerate() {
+                if at > 0 && block.len() > 1 {
                     writeln!(out, "  {DIM}--{DIM:#}")?;
                 }
-                hit.before.iter().try_for_each(|near| self.near_line(out, near))?;
-                self.hit_line(out, hit)?;
-                hit.after.iter().try_for_each(|near| self.near_line(out, near))?;
-                if extras.explain {
-                    writeln!(out, "    {DIM}{}{DIM:#}", why(hit))?;
-                }
+                block.iter().try_for_each(|entry| self.entry(out, *entry, extras))?;
             }
             let more = session.total - session.hits.len();
             if more > 0 {
