@@ -131,6 +131,7 @@ pub fn kind_of_io(error: &io::Error) -> ErrorKind {
     match error.kind() {
         io::ErrorKind::StorageFull
         | io::ErrorKind::QuotaExceeded
+        | io::ErrorKind::FileTooLarge
         | io::ErrorKind::PermissionDenied
         | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::NoSpaceOrPermission,
         _ => ErrorKind::Other,
@@ -139,7 +140,7 @@ pub fn kind_of_io(error: &io::Error) -> ErrorKind {
 
 fn hint_of_io(error: &io::Error) -> Option<String> {
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             Some("free some space; everything committed before is safe, and the next run continues from there".into())
         }
         _ => None,

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::env::Env;
+use crate::support::process::{finish, in_shell};
 use crate::support::transcript::{session, user_line};
 
 /// A trailing slash once made a second index: vanished sessions became invisible, and a forgotten one came back.
@@ -186,4 +187,31 @@ fn quotes_ignore_case_like_everything_else() {
         assert_eq!(env.count(query), 1, "{query}");
     }
     assert_eq!(env.count("\"wrap\" \"nothing\""), 0);
+}
+
+/// The limit for the size of files once killed the process.
+#[test]
+fn a_limit_for_the_size_of_files_is_like_a_full_disk() {
+    let env = Env::new();
+    let id = session(1);
+    let lines: String = (1..200).map(|number| user_line(&id, number, &format!("word{number} ").repeat(200))).collect();
+    env.write(format!("-p/{id}.jsonl"), lines);
+    let ran = finish(in_shell(&env, "ulimit -f 8").arg("index"));
+    assert_eq!(ran.code, 6, "{}", ran.stderr);
+    env.heal();
+    assert_eq!(env.count("word"), 199);
+}
+
+/// A file name in a transcript may contain anything.
+#[test]
+fn a_recovered_file_has_no_control_characters_in_its_name() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-w/{id}.jsonl"), written(&id, 1, "/w/a\u{1b}[2Jb\u{202e}.txt", "one\n"));
+    env.index();
+    let folder = env.path().join("out");
+    let ran = env.run(&["recover", "--no-refresh", "/w/*.txt", "--out", folder.to_str().expect("UTF-8")]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let names: Vec<_> = fs::read_dir(&folder).expect("listed").map(|entry| entry.expect("entry").file_name()).collect();
+    assert_eq!(names, ["a_[2Jb_.txt"]);
 }

@@ -18,6 +18,8 @@ fn main() -> ExitCode {
     config::be_private();
     config::quiet_panics();
     oneshot::expect_damage();
+    oneshot::leave_no_core();
+    oneshot::expect_file_limit();
     match std::panic::catch_unwind(|| config::arm_faults().and_then(|()| cli::run())) {
         Ok(Ok(code)) => ExitCode::from(code),
         Ok(Err(error)) => ExitCode::from(out::explain(&error)),

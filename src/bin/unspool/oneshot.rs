@@ -49,3 +49,27 @@ pub(crate) fn expect_damage() {
 /// Does nothing: there is no SIGBUS.
 #[cfg(not(unix))]
 pub(crate) fn expect_damage() {}
+
+/// Turns core files off: they would contain transcripts.
+#[cfg(unix)]
+pub(crate) fn leave_no_core() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = Rlimit { current: Some(0), maximum: getrlimit(Resource::Core).maximum };
+    let _ = setrlimit(Resource::Core, limit);
+}
+
+/// Does nothing on systems without core files.
+#[cfg(not(unix))]
+pub(crate) fn leave_no_core() {}
+
+/// Makes a write beyond the limit for the size of files fail, instead of killing the process: it is like a full disk.
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "a handler that does nothing is safe in a signal")]
+pub(crate) fn expect_file_limit() {
+    // SAFETY: the handler does nothing.
+    let _ = unsafe { signal_hook::low_level::register(signal_hook::consts::SIGXFSZ, || {}) };
+}
+
+/// Does nothing on systems without such a limit.
+#[cfg(not(unix))]
+pub(crate) fn expect_file_limit() {}

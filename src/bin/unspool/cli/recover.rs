@@ -101,6 +101,8 @@ fn moment(args: &RecoverArgs) -> Moment {
 fn write_to(folder: &Path, recovered: &Recovered) -> anyhow::Result<PathBuf> {
     let path = recovered.path.raw();
     let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("recovered");
+    let name: String =
+        name.chars().map(|c| if untrusted::is_dangerous(c) || c.is_control() { '_' } else { c }).collect();
     fs_err::create_dir_all(folder)?;
     let folder = fs_err::canonicalize(folder)?;
     let target = folder.join(name);
