@@ -8,12 +8,13 @@ use crate::redact::chance::{is_password, is_random, is_stand_in, is_uuid};
 
 /// Parts of names that usually have a secret as their value, in any case.
 #[rustfmt::skip]
-pub(super) const NAMES: [&str; 39] = [
+pub(super) const NAMES: [&str; 42] = [
     "password", "passwd", "passphrase", "pwd", "passwort", "secret", "token", "apikey", "api_key", "api-key",
     "accesskey", "access_key", "access-key", "privatekey", "private_key", "private-key", "signingkey",
     "signing_key", "encryptionkey", "encryption_key", "accountkey", "account_key", "authkey", "auth_key",
     "masterkey", "master_key", "credential", "authorization", "bearer", "auth_pass", "dbpass", "db_pass", "_pass",
-    "session_key", "webhook_key", "authtoken", "encryption-key", "signing-key", "app_key",
+    "session_key", "webhook_key", "authtoken", "encryption-key", "signing-key", "app_key", "app-key",
+    "license_key", "licensekey",
 ];
 
 /// Endings of names that describe a secret without being one, such as `token_count`.
@@ -81,8 +82,17 @@ fn classify(text: &str, value: &Range<usize>, quoted: bool, is_pass: bool, word:
         return found(SECRET);
     }
     let min_len = if word == "authorization" { 12 } else { 16 };
-    let is_path = content.starts_with(['/', '.', '~']) || content.contains("://");
-    if !is_pass && !is_path && is_random(content, min_len) { found(SECRET) } else { None }
+    if !is_pass && !is_path(content) && is_random(content, min_len) { found(SECRET) } else { None }
+}
+
+/// Reports whether a value is a path or URL. Base64 can begin with a slash too, but a path begins with a word.
+fn is_path(content: &str) -> bool {
+    let first = content.strip_prefix('/').map(|rest| rest.split('/').next().unwrap_or_default());
+    let is_word = |first: &str| {
+        let has = |is: fn(&u8) -> bool| first.as_bytes().iter().any(is);
+        !has(u8::is_ascii_uppercase) || !has(u8::is_ascii_lowercase) || !has(u8::is_ascii_digit)
+    };
+    content.starts_with(['.', '~']) || content.contains("://") || first.is_some_and(is_word)
 }
 
 /// Returns the range of the whole name that contains `part`.

@@ -17,10 +17,20 @@ const PLACEHOLDERS: [&str; 21] = [
 /// Reports whether a value is a placeholder for a secret.
 pub(super) fn is_stand_in(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
-    // Only lower case: `EXAMPLE` occurs in widely copied example keys, which are redacted like any other key.
-    PLACEHOLDERS.iter().any(|word| lower.contains(word))
+    let has_word = |word: &str| lower.match_indices(word).any(|(at, _)| is_one_case(&value[at..at + word.len()]));
+    // `EXAMPLE` in capitals occurs in widely copied example keys, which are redacted like any other key.
+    PLACEHOLDERS.iter().any(|word| has_word(word))
         || value.contains("example")
         || longest_run(lower.as_bytes()) >= 8.min(lower.len())
+}
+
+/// Reports whether all letters after the first have the same case. Words do; `yOUr` occurs only in random letters.
+fn is_one_case(word: &str) -> bool {
+    let rest = word.trim_start_matches(|c: char| !c.is_alphabetic());
+    let rest = rest.chars().skip(1).filter(char::is_ascii_alphabetic);
+    let (upper, lower): (Vec<_>, Vec<_>) = rest.partition(char::is_ascii_uppercase);
+    let starts_lower = word.starts_with(|c: char| c.is_ascii_lowercase());
+    upper.is_empty() || (lower.is_empty() && !starts_lower)
 }
 
 /// Returns the length of the longest run of one byte.
@@ -31,18 +41,28 @@ fn longest_run(bytes: &[u8]) -> usize {
 /// Reports whether a value looks random: at least `min_len` bytes, several kinds of characters, no words.
 pub(super) fn is_random(value: &str, min_len: usize) -> bool {
     let bytes = value.as_bytes();
+    let is_token = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-.~%:$!".contains(byte));
+    bytes.len() >= min_len
+        && is_token
+        && is_mixed(value)
+        && (common_pair_share(bytes) < 0.45 || digits_between_letters(bytes) >= 3)
+}
+
+/// Reports whether the rest of a token with a known prefix and length may be random. Less strict than [`is_random`],
+/// because few words have such a prefix.
+pub(super) fn is_random_rest(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    is_mixed(value) && (common_pair_share(bytes) < 0.6 || digits_between_letters(bytes) >= 2)
+}
+
+/// Reports whether a value consists of several kinds of characters and is not a placeholder.
+fn is_mixed(value: &str) -> bool {
+    let bytes = value.as_bytes();
     let count = |is: fn(&u8) -> bool| bytes.iter().filter(|byte| is(byte)).count();
     let (digits, upper, lower) =
         (count(u8::is_ascii_digit), count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
-    let letters = upper + lower;
-    let is_mixed = letters > 0 && (digits > 0 || (upper > 2 && lower > 2));
-    bytes.len() >= min_len
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-.~%:$!".contains(byte))
-        && is_mixed
-        && entropy(bytes) >= 3.0
-        && !is_stand_in(value)
-        && !has_ascending_run(bytes)
-        && (common_pair_share(bytes) < 0.45 || digits_between_letters(bytes) >= 3)
+    let has_kinds = upper + lower > 0 && (digits > 0 || (upper > 2 && lower > 2));
+    has_kinds && entropy(bytes) >= 3.0 && !is_stand_in(value) && !has_ascending_run(bytes)
 }
 
 /// Counts the digits between two letters, which do not occur in words.
@@ -99,19 +119,24 @@ pub(super) fn is_uuid(value: &str) -> bool {
 pub(super) fn is_password(value: &str) -> bool {
     let has = |is: fn(char) -> bool| value.chars().any(is);
     let has_symbol = has(|c| "!@#$%^&*?+=~".contains(c));
-    let stem: String = value.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
     (6..=128).contains(&value.len())
         && has(|c| c.is_ascii_alphabetic())
         && (has_symbol || has(|c| c.is_ascii_digit()))
         && !has(|c| c.is_whitespace() || c.is_control() || "(){}[]<>;|\\\"'`".contains(c))
         && !is_stand_in(value)
-        && !HARMLESS.contains(&stem.as_str())
+        && !is_harmless(value)
         && !is_code(value)
+}
+
+/// Reports whether a password is only used in examples.
+pub(super) fn is_harmless(password: &str) -> bool {
+    let stem: String = password.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
+    HARMLESS.contains(&stem.as_str())
 }
 
 /// Passwords used in examples, without digits and symbols. Redacting them would hide nothing.
 #[rustfmt::skip]
-pub(super) const HARMLESS: [&str; 34] = [
+const HARMLESS: [&str; 34] = [
     "", "a", "abc", "admin", "bar", "changeme", "demo", "dev", "foo", "guest", "local", "minio", "mongo",
     "mypassword", "mysql", "neo", "newpassword", "none", "null", "oldpassword", "p", "pass", "passwd", "password",
     "postgres", "pw", "pwd", "rabbitmq", "redis", "root", "secret", "test", "testpassword", "user",

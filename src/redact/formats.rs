@@ -1,153 +1,231 @@
-//! Finds secrets by their format: keys with an issuer's prefix, JWTs, private keys, URLs with a password.
+//! Finds secrets by their format. The formats themselves are in `table`.
 
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use regex::Regex;
 
 use crate::redact::Secret;
-use crate::redact::chance::{HARMLESS, is_random, is_stand_in};
+use crate::redact::chance::{is_harmless, is_random_rest, is_stand_in, is_uuid};
+use crate::redact::shape::{Part, end_of, min_len, start_of};
+use crate::redact::table::FORMATS;
 
 /// A secret format.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Format {
-    kind: &'static str,
-    /// Every such secret contains at least one of these strings, in any case.
+    pub(super) kind: &'static str,
+    /// Every such secret contains at least one of these strings, or follows it.
     pub(super) anchors: &'static [&'static str],
     matcher: Matcher,
+    /// A text with such a secret, and a text that only resembles one. See `table` for the notation.
+    #[cfg(test)]
+    pub(super) examples: [&'static str; 2],
 }
 
 /// The way to find the secret at an anchor.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Matcher {
-    /// The secret begins at the anchor. Only group 1 is redacted if the pattern has one.
-    Starts(LazyLock<Option<Regex>>),
-    /// The secret is group 1 of a match on the same line as the anchor.
-    Around(LazyLock<Option<Regex>>),
-    /// A function returns the range of the secret.
-    Read(fn(&str, usize) -> Option<Range<usize>>),
+    /// A token of known shape around or after the anchor.
+    Token { before: Option<Part>, after: &'static [Part], is_shown: bool, guard: Guard },
+    /// A value that is assigned to a name with the anchor in it.
+    Named(&'static [Part]),
+    /// Group 1 of every match of a regex on the anchor's line.
+    Line(&'static str),
+    /// A function adds the ranges of the secrets.
+    Read(fn(&str, usize, &mut Vec<Range<usize>>)),
+}
+
+/// A further condition for formats whose anchor also occurs in ordinary text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Guard {
+    None,
+    /// The token must look random and must not be a piece of base64.
+    Random,
+    /// The line must not announce a checksum.
+    NotDigest,
 }
 
 /// The number of bytes examined before an anchor on its line; twice as many are examined after it.
-const LINE_REACH: usize = 200;
+pub(super) const LINE_REACH: usize = 200;
 /// The number of bytes examined for a secret that begins at its anchor.
-const SECRET_REACH: usize = 4000;
+pub(super) const SECRET_REACH: usize = 4000;
+/// The length from which the rest of a token is certainly random if it looks random.
+const LONG: usize = 30;
+/// The maximum number of bytes between a service's name and the sign of an assignment.
+const LABEL_REACH: usize = 32;
 
-/// Shortens the rows of the table. The pattern is compiled on first use.
-macro_rules! starts {
-    ($kind:literal, $anchors:expr, $pattern:literal) => {
-        Format {
-            kind: $kind,
-            anchors: &$anchors,
-            matcher: Matcher::Starts(LazyLock::new(|| Regex::new(concat!("^(?:", $pattern, ")")).ok())),
-        }
-    };
-}
-macro_rules! around {
-    ($kind:literal, $anchors:expr, $pattern:literal) => {
-        Format {
-            kind: $kind,
-            anchors: &$anchors,
-            matcher: Matcher::Around(LazyLock::new(|| Regex::new($pattern).ok())),
-        }
-    };
-}
-
-/// All secret formats.
-#[rustfmt::skip]
-pub(super) static FORMATS: [Format; 56] = [
-    starts!("aws key", ["AKIA", "ASIA", "ABIA", "ACCA"], r"A[KSBC][IC]A[A-Z2-7][A-Z0-9]{15}\b"),
-    starts!("github token", ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"gh[pousr]_[A-Za-z0-9]{30,255}\b"),
-    starts!("github token", ["github_pat_"], r"github_pat_[A-Za-z0-9_]{22,255}\b"),
-    starts!("gitlab token", ["glpat-", "gldt-", "glrt-", "glptt-", "glcbt-"], r"gl(?:pat|dt|rt|ptt|cbt)-[A-Za-z0-9_.=-]{18,}"),
-    starts!("anthropic key", ["sk-ant-"], r"sk-ant-[A-Za-z0-9_-]{20,}"),
-    starts!("openai key", ["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"], r"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}"),
-    starts!("api key", ["sk-or-v1-", "sk-lf-"], r"sk-(?:or-v1|lf)-[A-Za-z0-9-]{30,}"),
-    starts!("api key", ["sk-"], r"sk-[A-Za-z0-9]{20,}\b"),
-    starts!("slack token", ["xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xoxc-", "xoxd-"], r"xox[abceoprsd][.-][A-Za-z0-9%._/+-]{10,}"),
-    starts!("slack token", ["xapp-"], r"xapp-\d-[A-Za-z0-9-]{20,}"),
-    starts!("slack webhook", ["hooks.slack.com/"], r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9_/+]{20,})"),
-    starts!("stripe key", ["sk_live_", "sk_test_", "rk_live_", "rk_test_"], r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,}"),
-    starts!("webhook secret", ["whsec_"], r"whsec_[A-Za-z0-9+/=]{24,}"),
-    starts!("google key", ["AIza"], r"AIza[0-9A-Za-z_-]{35}"),
-    starts!("google token", ["ya29."], r"ya29\.[0-9A-Za-z_-]{20,}"),
-    starts!("google secret", ["GOCSPX-"], r"GOCSPX-[0-9A-Za-z_-]{20,}"),
-    starts!("google token", ["1//0"], r"1//0[0-9A-Za-z_-]{35,}"),
-    starts!("jwt", ["eyJ"], r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}"),
-    Format { kind: "private key", anchors: &["-----BEGIN"], matcher: Matcher::Read(private_key) },
-    starts!("private key", ["AGE-SECRET-KEY-"], r"AGE-SECRET-KEY-1[0-9A-Z]{40,}"),
-    Format { kind: "password", anchors: &["://"], matcher: Matcher::Read(address) },
-    around!("password", ["curl "], r#"(?:^|\s)(?:-u|--user|--proxy-user)[ =]?["']?[^\s:"'$]+:([^\s"'$<{]{3,})"#),
-    around!("password", ["sshpass "], r#"\s-p ?["']?([^\s"'$<{-][^\s"'$<{]{3,})"#),
-    around!("password", ["mysql", "mariadb"], r#"\s-p["']?([^\s"'$<{=]{4,})"#),
-    around!("password", ["machine "], r#"\blogin\s+\S+\s+password\s+([^\s"'$<{]{4,})"#),
-    starts!("npm token", ["npm_"], r"npm_[A-Za-z0-9]{36}\b"),
-    starts!("pypi token", ["pypi-AgE"], r"pypi-AgE[A-Za-z0-9_-]{50,}"),
-    starts!("hugging face token", ["hf_"], r"hf_[A-Za-z0-9]{30,}\b"),
-    starts!("digitalocean token", ["dop_v1_", "doo_v1_", "dor_v1_"], r"do[opr]_v1_[a-f0-9]{64}"),
-    starts!("sendgrid key", ["SG."], r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{30,}"),
-    around!("telegram token", [":AA"], r"\b(\d{8,10}:AA[A-Za-z0-9_-]{32,35})\b"),
-    around!("discord token", ["discord"], r"\b([MNO][A-Za-z0-9_-]{23,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40})"),
-    around!("discord webhook", ["/api/webhooks/"], r"/api/webhooks/\d+/([A-Za-z0-9_-]{40,})"),
-    starts!("shopify token", ["shpat_", "shpca_", "shppa_", "shpss_"], r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
-    starts!("databricks token", ["dapi"], r"dapi[a-f0-9]{32}(?:-\d)?\b"),
-    starts!("linear key", ["lin_api_", "lin_oauth_"], r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
-    starts!("notion token", ["ntn_"], r"ntn_[A-Za-z0-9]{40,}"),
-    starts!("supabase token", ["sbp_", "sb_secret_"], r"(?:sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_-]{20,})"),
-    starts!("vault token", ["hvs.", "hvb.", "hvr."], r"hv[sbr]\.[A-Za-z0-9_-]{24,}"),
-    starts!("groq key", ["gsk_"], r"gsk_[A-Za-z0-9]{40,}"),
-    starts!("xai key", ["xai-"], r"xai-[A-Za-z0-9]{40,}"),
-    starts!("perplexity key", ["pplx-"], r"pplx-[A-Za-z0-9]{40,}"),
-    starts!("replicate token", ["r8_"], r"r8_[A-Za-z0-9]{36,40}\b"),
-    starts!("mailgun key", ["key-"], r"key-[0-9a-f]{32}\b"),
-    starts!("doppler token", ["dp.pt.", "dp.st."], r"dp\.[ps]t\.[A-Za-z0-9._-]{36,}"),
-    starts!("tailscale key", ["tskey-"], r"tskey-[a-z]+-[A-Za-z0-9-]{16,}"),
-    starts!("new relic key", ["NRAK-", "NRII-"], r"NR(?:AK|II)-[A-Za-z0-9_-]{25,}"),
-    starts!("sentry token", ["sntrys_", "sntryu_"], r"sntry[su]_[A-Za-z0-9+/=_]{40,}"),
-    starts!("grafana token", ["glsa_", "glc_"], r"gl(?:sa|c)_[A-Za-z0-9+/=_]{30,}"),
-    starts!("postman key", ["PMAK-"], r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
-    starts!("atlassian token", ["ATATT3x", "ATCTT3x"], r"AT[AC]TT3x[A-Za-z0-9_=.-]{40,}"),
-    starts!("square token", ["sq0atp-", "sq0csp-"], r"sq0(?:atp|csp)-[A-Za-z0-9_-]{20,}"),
-    starts!("figma token", ["figd_"], r"figd_[A-Za-z0-9_-]{30,}"),
-    starts!("fly token", ["FlyV1 "], r"FlyV1 ([A-Za-z0-9+/=,_-]{30,})"),
-    around!("twilio key", ["twilio"], r"\b((?:SK|AC)[0-9a-f]{32})\b"),
-    around!("azure signature", ["sig="], r"[?&]sig=([A-Za-z0-9%+/=]{32,})"),
-];
+/// The compiled regexes of [`Matcher::Line`], each compiled on first use.
+static REGEXES: [OnceLock<Option<Regex>>; FORMATS.len()] = [const { OnceLock::new() }; FORMATS.len()];
 
 impl Format {
-    /// Adds the secrets at the anchor at offset `at` to `found`.
-    pub(super) fn find(&self, text: &str, at: usize, found: &mut Vec<Secret>) {
-        let mut note = |range: Range<usize>| found.push(Secret { range, kind: self.kind });
-        match &self.matcher {
-            Matcher::Starts(regex) => {
-                if !at_word_start(text, at) {
-                    return;
-                }
-                let Some(regex) = regex.as_ref() else { return };
-                let rest = &text[at..text.ceil_char_boundary((at + SECRET_REACH).min(text.len()))];
-                let Some(groups) = regex.captures(rest) else { return };
-                let Some(secret) = groups.get(1).or(groups.get(0)) else { return };
-                if !is_stand_in(secret.as_str()) {
-                    note(at + secret.start()..at + secret.end());
-                }
-            }
-            Matcher::Around(regex) => {
-                let Some(regex) = regex.as_ref() else { return };
-                let (line, from) = line_around(text, at);
-                for groups in regex.captures_iter(line) {
-                    let Some(secret) = groups.get(1) else { continue };
-                    if !is_stand_in(secret.as_str()) && !is_harmless(secret.as_str()) {
-                        note(from + secret.start()..from + secret.end());
-                    }
-                }
-            }
-            Matcher::Read(read) => read(text, at).into_iter().for_each(note),
+    const fn new(kind: &'static str, anchors: &'static [&'static str], matcher: Matcher) -> Self {
+        Self {
+            kind,
+            anchors,
+            matcher,
+            #[cfg(test)]
+            examples: [""; 2],
         }
+    }
+
+    /// A token that begins with one of `prefixes`, in this case.
+    pub(super) const fn token(kind: &'static str, prefixes: &'static [&'static str], after: &'static [Part]) -> Self {
+        Self::new(kind, prefixes, Matcher::Token { before: None, after, is_shown: false, guard: Guard::None })
+    }
+
+    /// A token after one of `prefixes`, which stay visible.
+    pub(super) const fn after(kind: &'static str, prefixes: &'static [&'static str], after: &'static [Part]) -> Self {
+        Self::new(kind, prefixes, Matcher::Token { before: None, after, is_shown: true, guard: Guard::None })
+    }
+
+    /// A token with a fixed text in its middle or at its end.
+    pub(super) const fn around(
+        kind: &'static str,
+        before: Part,
+        middle: &'static [&'static str],
+        after: &'static [Part],
+    ) -> Self {
+        Self::new(kind, middle, Matcher::Token { before: Some(before), after, is_shown: false, guard: Guard::None })
+    }
+
+    /// A value assigned to a name that contains one of `services`, in any case, and a word such as `key`.
+    pub(super) const fn named(kind: &'static str, services: &'static [&'static str], value: &'static [Part]) -> Self {
+        Self::new(kind, services, Matcher::Named(value))
+    }
+
+    /// Group 1 of a regex on a line that contains one of `words`, in any case.
+    pub(super) const fn line(kind: &'static str, words: &'static [&'static str], regex: &'static str) -> Self {
+        Self::new(kind, words, Matcher::Line(regex))
+    }
+
+    /// Secrets that need a parser of their own.
+    pub(super) const fn read(
+        kind: &'static str,
+        words: &'static [&'static str],
+        read: fn(&str, usize, &mut Vec<Range<usize>>),
+    ) -> Self {
+        Self::new(kind, words, Matcher::Read(read))
+    }
+
+    /// Restricts the format to tokens that look random.
+    pub(super) const fn random(self) -> Self {
+        self.guarded(Guard::Random)
+    }
+
+    /// Restricts the format to lines that do not announce a checksum.
+    pub(super) const fn not_digest(self) -> Self {
+        self.guarded(Guard::NotDigest)
+    }
+
+    const fn guarded(mut self, wanted: Guard) -> Self {
+        if let Matcher::Token { guard, .. } = &mut self.matcher {
+            *guard = wanted;
+        }
+        self
+    }
+
+    /// Reports whether the anchors count only at the start of a word or after an underscore.
+    pub(super) const fn starts_name(&self) -> bool {
+        matches!(self.matcher, Matcher::Token { before: None, .. } | Matcher::Named(_))
+    }
+
+    /// Adds the examples that the test checks.
+    #[cfg_attr(not(test), expect(unused_variables, unused_mut, reason = "only tests keep the examples"))]
+    pub(super) const fn like(mut self, example: &'static str, near_miss: &'static str) -> Self {
+        #[cfg(test)]
+        {
+            self.examples = [example, near_miss];
+        }
+        self
     }
 }
 
+/// Adds the secrets of the format `index` at the given anchor to `found`.
+pub(super) fn find(index: usize, text: &str, anchor: Range<usize>, found: &mut Vec<Secret>) {
+    let format = &FORMATS[index];
+    let mut ranges = Vec::new();
+    match format.matcher {
+        Matcher::Token { .. } => ranges.extend(token_at(format, text, anchor)),
+        Matcher::Named(value) => ranges.extend(named_value(value, text, anchor)),
+        Matcher::Line(regex) => {
+            if let Some(regex) = REGEXES[index].get_or_init(|| Regex::new(regex).ok()) {
+                matches_on_line(regex, text, anchor.start, &mut ranges);
+            }
+        }
+        Matcher::Read(read) => read(text, anchor.start, &mut ranges),
+    }
+    found.extend(ranges.into_iter().map(|range| Secret { range, kind: format.kind }));
+}
+
+/// Returns the range of the token at an anchor.
+fn token_at(format: &Format, text: &str, anchor: Range<usize>) -> Option<Range<usize>> {
+    let Matcher::Token { before, after, is_shown, guard } = format.matcher else { return None };
+    // Anchors are found in any case, but tokens have only one.
+    if before.is_none() && !at_word_start(text, anchor.start) || !format.anchors.contains(&&text[anchor.clone()]) {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let start = before.map_or(Some(anchor.start), |run| start_of(run, bytes, anchor.start))?;
+    let end = end_of(after, bytes, anchor.end, SECRET_REACH)?;
+    let body = if before.is_some() { &text[start..end] } else { &text[anchor.end..end] };
+    // A placeholder after a whole random token is not a part of it.
+    let shortest = text.get(anchor.end..anchor.end + min_len(after)).filter(|shortest| shortest.len() >= LONG);
+    let is_secret = (!is_stand_in(body) || shortest.is_some_and(is_random_rest))
+        && match guard {
+            Guard::None => true,
+            Guard::Random => is_random_rest(body) && !is_uuid(body) && !is_inside_base64(bytes, start, end),
+            Guard::NotDigest => !announces_digest(text, start),
+        };
+    is_secret.then_some(if is_shown { anchor.end } else { start }..end)
+}
+
+/// Reports whether a token is a piece of a longer base64 text.
+fn is_inside_base64(bytes: &[u8], start: usize, end: usize) -> bool {
+    let is_base64 = |byte: Option<&u8>| byte.is_some_and(|byte| b"+/".contains(byte));
+    is_base64(start.checked_sub(1).and_then(|at| bytes.get(at))) || is_base64(bytes.get(end))
+}
+
+/// Reports whether the line before `at` says that a checksum follows.
+fn announces_digest(text: &str, at: usize) -> bool {
+    let (line, from) = line_around(text, at);
+    let before = line[..at - from].to_ascii_lowercase();
+    ["checksum", "hash", "digest", "sha1", "sha256", "md5", "etag", "integrity"]
+        .iter()
+        .any(|word| before.contains(word))
+}
+
+/// Returns the range of the value assigned to a name that contains a service's name and a word for a secret:
+/// `HEROKU_API_KEY=…`, `Postmark server token: …`.
+fn named_value(value: &[Part], text: &str, service: Range<usize>) -> Option<Range<usize>> {
+    const WORDS: [&str; 9] = ["key", "token", "secret", "pat", "pass", "auth", "cred", "license", "login"];
+    let bytes = text.as_bytes();
+    let is_label = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-. ".contains(*byte);
+    let end = service.end + bytes[service.end..].iter().take(LABEL_REACH).take_while(is_label).count();
+    let label = text[service.start..end].trim_end().to_ascii_lowercase();
+    let is_name = WORDS.iter().any(|word| label.contains(word)) && !label.ends_with("id") && !label.ends_with("url");
+    let is_quote = |c: char| "\"'`\\]".contains(c);
+    let rest = text[end..].trim_start_matches(is_quote).trim_start_matches(' ');
+    let sign = rest.len() - rest.trim_start_matches(['=', ':', '>']).len();
+    if !is_name || !(1..=3).contains(&sign) {
+        return None;
+    }
+    let rest = rest[sign..].trim_start_matches([' ', '\t']).trim_start_matches(is_quote);
+    let start = text.len() - rest.len();
+    let end = end_of(value, bytes, start, SECRET_REACH)?;
+    let content = &text[start..end];
+    (is_random_rest(content) || (is_uuid(content) && !is_stand_in(content))).then_some(start..end)
+}
+
+/// Adds group 1 of every match on the line of `at`.
+fn matches_on_line(regex: &Regex, text: &str, at: usize, found: &mut Vec<Range<usize>>) {
+    let (line, from) = line_around(text, at);
+    let groups = regex.captures_iter(line).filter_map(|groups| groups.get(1));
+    let secrets = groups.filter(|secret| !is_stand_in(secret.as_str()) && !is_harmless(secret.as_str()));
+    found.extend(secrets.map(|secret| from + secret.start()..from + secret.end()));
+}
+
 /// Reports whether `at` is the start of a word.
-fn at_word_start(text: &str, at: usize) -> bool {
+pub(super) fn at_word_start(text: &str, at: usize) -> bool {
     let bytes = text.as_bytes();
     match at.checked_sub(1).map(|before| bytes[before]) {
         // A word also starts after an escaped line break, as in JSON inside JSON.
@@ -164,91 +242,4 @@ fn line_around(text: &str, at: usize) -> (&str, usize) {
     let from = memchr::memrchr(b'\n', &text.as_bytes()[floor..at]).map_or(floor, |newline| floor + newline + 1);
     let to = memchr::memchr(b'\n', &text.as_bytes()[at..ceiling]).map_or(ceiling, |newline| at + newline);
     (&text[from..to], from)
-}
-
-/// Reports whether a password is only used in examples.
-fn is_harmless(password: &str) -> bool {
-    let stem: String = password.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
-    HARMLESS.contains(&stem.as_str())
-}
-
-/// Finds the password in `scheme://user:password@host`, or a token that replaces the user name.
-fn address(text: &str, at: usize) -> Option<Range<usize>> {
-    let scheme = text[..at].bytes().next_back().is_some_and(|byte| byte.is_ascii_alphanumeric());
-    let start = at + "://".len();
-    let rest = text.get(start..text.ceil_char_boundary((start + 2 * LINE_REACH).min(text.len()))).filter(|_| scheme)?;
-    // Parsed by hand because compiling the pattern takes longer than a whole search.
-    let (login, host) = rest.split_once('@')?;
-    let is_host = |c: char| c.is_alphanumeric() || "_[$%{".contains(c);
-    if !host.starts_with(is_host) || login.contains(|c: char| c.is_whitespace() || "/?\"'`<>\\".contains(c)) {
-        return None;
-    }
-    let Some((user, word)) = login.split_once(':') else {
-        let is_token = login.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-        return (is_token && is_random(login, 20)).then(|| start..start + login.len());
-    };
-    if user.contains(['#', '(', ')', '{', '}', '$']) || word.is_empty() {
-        return None;
-    }
-    let password = start + user.len() + 1..start + login.len();
-    let is_variable = word.starts_with(['$', '%', '{', '[', '*', ':']);
-    let is_plain = word == user || is_harmless(word) || word.bytes().all(|byte| byte == b'x');
-    (!is_variable && !is_plain && !is_stand_in(word)).then_some(password)
-}
-
-/// Finds a PEM private key, complete or truncated.
-fn private_key(text: &str, at: usize) -> Option<Range<usize>> {
-    static HEAD: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"^-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").ok());
-    static TAIL: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").ok());
-    let rest = &text[at..];
-    let body = HEAD.as_ref()?.find(rest)?.end();
-    let near = &rest[body..rest.ceil_char_boundary((body + 5 * SECRET_REACH).min(rest.len()))];
-    let end = TAIL.as_ref()?.find(near).map_or_else(|| truncated_key_len(near), |tail| tail.end());
-    let longest = near[..end].split(|c: char| !c.is_ascii_alphanumeric() && !"+/=".contains(c)).map(str::len).max();
-    (longest.unwrap_or(0) >= KEY_LINE).then_some(at..at + body + end)
-}
-
-/// The minimum length of a line of a key. Only the last line can be shorter.
-const KEY_LINE: usize = 24;
-
-/// Returns the length of a key whose end marker is missing.
-fn truncated_key_len(text: &str) -> usize {
-    let is_key = |line: &str| {
-        let line = line.trim();
-        line.len() < 8000 && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=\\:,-.".contains(&byte))
-    };
-    let mut end = 0;
-    for line in text.split_inclusive('\n') {
-        if !is_key(line) && end > 0 {
-            break;
-        }
-        if !is_key(line) {
-            return joined_key_len(line);
-        }
-        end += line.len();
-    }
-    text[..end].trim_end().len()
-}
-
-/// Returns the length of a key whose lines were joined into one line, as in a title. Text after the key is not part of
-/// it, but a last word that may be a truncated key line is.
-fn joined_key_len(line: &str) -> usize {
-    let (mut at, mut end) = (0, 0);
-    let mut words = line.split_inclusive(char::is_whitespace).peekable();
-    while let Some(word) = words.next() {
-        let text = word.trim_end();
-        let key = text.find(|c: char| !c.is_ascii_alphanumeric() && !"+/=\\".contains(c)).unwrap_or(text.len());
-        let is_truncated = end > 0 && key > 0 && words.peek().is_none();
-        let is_key = key >= KEY_LINE || is_truncated;
-        if is_key {
-            end = at + key;
-        }
-        if !text.is_empty() && (!is_key || key < text.len()) {
-            break;
-        }
-        at += word.len();
-    }
-    end
 }

@@ -3,19 +3,22 @@
 //! One pass over the text looks for a fixed list of strings that hint at a secret (`leads`). Only the text around those
 //! is examined further. A text without them costs that one pass and no copy.
 //!
-//! The rules come in three kinds: secrets with a recognizable format (`formats`), values assigned to names like `token`
-//! (`assigned`), and tests that distinguish real secrets from placeholders and code (`chance`).
+//! The formats of keys and tokens are data: `table` lists them, `shape` describes their characters and `formats` finds
+//! them. `parsers` finds what needs more than that, such as private keys. `assigned` finds the values of names like
+//! `token`. `chance` distinguishes real secrets from placeholders and code.
 
 mod chance;
 mod assigned;
 mod formats;
 mod leads;
+mod parsers;
+mod shape;
+mod table;
 
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use formats::FORMATS;
 use leads::Leads;
 
 /// A secret in a text.
@@ -30,7 +33,7 @@ pub struct Secret {
 /// The rule to try where a string was found.
 #[derive(Clone, Copy, Debug)]
 enum Lead {
-    /// An index into [`FORMATS`].
+    /// An index into [`table::FORMATS`].
     Format(usize),
     /// A part of a name that may have a secret assigned to it.
     Name,
@@ -78,7 +81,7 @@ pub fn redact_lines<'t>(lines: impl Iterator<Item = &'t str> + Clone) -> Vec<Str
 pub fn secrets(text: &str) -> Vec<Secret> {
     let mut found = Vec::new();
     LEADS.each(text, |range, lead| match lead {
-        Lead::Format(at) => FORMATS[at].find(text, range.start, &mut found),
+        Lead::Format(index) => formats::find(index, text, range, &mut found),
         Lead::Name => found.extend(assigned::find(text, range)),
     });
     merge_overlapping(found)
