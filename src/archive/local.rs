@@ -136,6 +136,6 @@ impl Backend for Local {
     }
 
     fn status(&self) -> Result<Status> {
-        upkeep::status(&*self.reader()?, &self.roots)
+        upkeep::status(&*self.reader()?, &self.roots, self.folder.losses())
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::document::Kind;
 use crate::error::{Error, ErrorKind, Problem, Result};
-use crate::index::{Checkpoint, FileKey, IndexFolder, LockedFolder, Reader, RunSize, Size};
+use crate::index::{Checkpoint, FileKey, IndexFolder, LockedFolder, Loss, Reader, RunSize, Size};
 use crate::transcript::discover::{Root, Scan, SourceKind};
 use crate::transcript::lines::Transcript;
 use crate::update::{Lag, lag, obstacles};
@@ -34,12 +34,14 @@ pub struct Status {
     pub unknown: u64,
     /// Files that cannot be read now, and lines that could not be read when they were indexed.
     pub problems: Vec<Problem>,
+    /// Messages that were lost with a damaged index, until the user acknowledges them.
+    pub losses: Vec<Loss>,
     /// The files found in the roots just now.
     pub scan: Scan,
 }
 
 /// Returns the state of an index.
-pub(super) fn status(reader: &Reader, roots: &[Root]) -> Result<Status> {
+pub(super) fn status(reader: &Reader, roots: &[Root], losses: Vec<Loss>) -> Result<Status> {
     let (lag, scan) = lag(reader, roots)?;
     let files = reader.checkpoints()?;
     let count = |kind| files.iter().filter(|file| file.source_kind() == kind).count();
@@ -67,6 +69,7 @@ pub(super) fn status(reader: &Reader, roots: &[Root]) -> Result<Status> {
         passed_over,
         unknown: files.iter().map(|file| file.state.unknown).sum(),
         problems,
+        losses,
         scan,
     })
 }

@@ -4,7 +4,7 @@
 //! power cut.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -111,6 +111,39 @@ impl Checkpoint {
         let kind = kind_code(SourceKind::Session);
         let path = path.to_string_lossy().into_owned();
         Self { path, kind, session: session.to_string(), ..Self::default() }.forgotten()
+    }
+
+    /// Creates the checkpoint of a file that no longer exists, if its own was lost with a damaged index. If the file
+    /// appears again, it is read from the start.
+    pub fn salvaged(path: &Path, kind: SourceKind, session: &str, agent: Option<&str>) -> Self {
+        Self {
+            path: path.to_string_lossy().into_owned(),
+            path_hex: path.to_str().is_none().then(|| hex(path.as_os_str())),
+            kind: kind_code(kind),
+            session: session.to_string(),
+            agent: agent.map(str::to_string),
+            ..Self::default()
+        }
+    }
+
+    /// The same, with what a summary of the file says.
+    pub(super) fn from_summary(summary: &FileSummary, session: &str) -> Self {
+        let path = summary.path();
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
+        let agent = stem.strip_prefix("agent-").filter(|_| summary.source_kind() == SourceKind::Agent);
+        let state = FileState {
+            project: summary.project.clone(),
+            cwd: summary.project.clone(),
+            branch: summary.branch.clone(),
+            first: summary.first,
+            last: summary.last,
+            last_prompt: summary.name.clone(),
+            first_prompt: summary.stand_in.clone(),
+            description: summary.description.clone(),
+            ..FileState::default()
+        };
+        let salvaged = Self::salvaged(&path, summary.source_kind(), session, agent);
+        Self { gone_since: summary.gone_since, lines: summary.lines, state, ..salvaged }
     }
 
     /// Drops everything about the file except that it must not be read.

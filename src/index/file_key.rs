@@ -33,7 +33,7 @@ impl FileKey {
     }
 
     /// Returns the key as a term: 16 hexadecimal digits.
-    pub(super) fn text(self) -> Arc<str> {
+    pub fn text(self) -> Arc<str> {
         format!("{:016x}", self.0).into()
     }
 }

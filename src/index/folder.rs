@@ -3,18 +3,22 @@
 //! Each set of roots has its own index. The name of the folder contains hashes of the roots and of the index format, so
 //! two versions of unspool with different formats never share a folder.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, ErrorKind, Problem, Result};
-use crate::index::disk::directory::{META, SafeDirectory};
+use crate::fault::{self, Op};
+use crate::index::disk::directory::{META, SafeDirectory, is_segment_file};
 use crate::index::disk::fs::{self, is_index_folder, make_private_folder};
 use crate::index::disk::lock::{self, WriteLock};
 use crate::index::disk::{cleanup, damage_flag};
+use crate::index::losses::{self, Loss};
 use crate::index::open::open_checked;
+use crate::index::predecessor::Predecessor;
 use crate::index::read::Reader;
 use crate::index::schema::{self, FORMAT_VERSION};
 use crate::index::write::{RunSize, Writer};
@@ -28,6 +32,13 @@ const UNFINISHED: &str = ".new";
 const REPLACED: &str = ".old";
 /// Suffix of a damaged index that is kept as a backup.
 const DAMAGED: &str = ".damaged";
+/// A file in a damaged index that was kept: everything in it was copied into a new index.
+const TAKEN_OVER: &str = ".taken-over";
+/// The name of the record of losses, next to the index.
+const LOSSES: &str = "lost.json";
+/// The name of the list of forgotten sessions, next to the index. It is used if the index is too damaged to contain
+/// them.
+const FORGOTTEN: &str = "forgotten.json";
 
 /// The location of the index for a set of roots.
 #[derive(Clone, Debug)]
@@ -73,6 +84,16 @@ impl IndexFolder {
     /// The path of a file next to the index, in which front ends keep data of their own.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.data_dir.join(format!(".unspool-{}.{name}", self.roots_key))
+    }
+
+    /// Returns the messages that were lost with damaged files of the index, until they are acknowledged.
+    pub fn losses(&self) -> Vec<Loss> {
+        losses::read(&self.beside(LOSSES))
+    }
+
+    /// Forgets the losses recorded so far, after the user has seen them.
+    pub fn acknowledge_losses(&self) -> Result<()> {
+        losses::clear(&self.beside(LOSSES))
     }
 
     /// Opens the index for reading, or returns `None` if there is none yet. Writes nothing except the damage flag.
@@ -233,32 +254,106 @@ impl LockedFolder<'_> {
         Ok(())
     }
 
-    /// Moves a damaged index aside, so that a new one can be built. Keeps only the latest damaged index.
+    /// Moves a damaged index aside, so that a new one can be built.
     pub fn make_way(&self) -> Result<()> {
-        self.discard_aside()?;
-        let aside = self.folder.with_suffix(DAMAGED);
-        fs::rename(&self.folder.directory(), &aside).map_err(|error| Error::io("put aside", &aside, error))
+        self.set_aside(&self.folder.directory()).map(|_| ())
     }
 
-    /// Opens all readable indexes for the same roots, to recover what the transcripts no longer contain. Reports a
-    /// problem for each unreadable one, because its contents may be lost.
-    pub fn predecessors(&self) -> (Vec<Reader>, Vec<Problem>) {
+    /// Moves a damaged index aside, and returns its new path. Of indexes that were moved aside before, removes only one
+    /// whose contents were copied.
+    fn set_aside(&self, path: &Path) -> Result<PathBuf> {
+        let aside = |number: usize| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(DAMAGED);
+            if number > 1 {
+                name.push(format!("-{number}"));
+            }
+            PathBuf::from(name)
+        };
+        let mut number = 1;
+        while aside(number).symlink_metadata().is_ok() {
+            let taken = aside(number);
+            if taken.join(TAKEN_OVER).is_file() {
+                fs::remove_folder(&taken).map_err(|error| Error::io("remove", &taken, error))?;
+                break;
+            }
+            number += 1;
+        }
+        let aside = aside(number);
+        fs::rename(path, &aside).map_err(|error| Error::io("put aside", &aside, error))?;
+        Ok(aside)
+    }
+
+    /// Opens all indexes for the same roots, to recover what the transcripts no longer contain. Salvages damaged ones,
+    /// after moving them aside. Reports a problem for each unreadable one, because its contents may be lost.
+    pub fn predecessors(&self) -> (Vec<Predecessor>, Vec<Problem>) {
         let own = self.folder.directory();
-        let candidates = std::iter::once(own).chain(self.folder.related_folders());
-        let mut readers = Vec::new();
+        let is_index = |path: &Path| is_index_folder(path).unwrap_or(true);
+        // If there is no other index, even a copied one may be all that is left.
+        let has_own = is_index(&own);
+        let is_wanted = |path: &PathBuf| {
+            !path.to_string_lossy().ends_with(UNFINISHED)
+                && is_index(path)
+                && !(has_own && path.join(TAKEN_OVER).is_file())
+        };
+        let mut related: Vec<PathBuf> = self.folder.related_folders();
+        // A later index contains what was copied from an earlier one.
+        related.sort_by_cached_key(|path| Reverse(last_written(path)));
+        let candidates: Vec<PathBuf> = std::iter::once(own).chain(related).filter(is_wanted).collect();
+        let mut found = Vec::new();
         let mut problems = Vec::new();
-        for path in candidates
-            .filter(|path| !path.to_string_lossy().ends_with(UNFINISHED) && is_index_folder(path).unwrap_or(true))
-        {
-            match Reader::open_any(&path) {
-                Ok(reader) => readers.push(reader),
+        for path in candidates {
+            match self.predecessor(&path) {
+                Ok(predecessor) => found.push(predecessor),
                 Err(error) => {
                     let reason = format!("sessions that only this index held are lost ({error}); it is kept as it is");
                     problems.push(Problem::with_path(path, reason));
                 }
             }
         }
-        (readers, problems)
+        (found, problems)
+    }
+
+    fn predecessor(&self, path: &Path) -> Result<Predecessor> {
+        match Predecessor::open_intact(path) {
+            Some(intact) => Ok(intact),
+            None if is_aside(path) => Predecessor::salvage(path),
+            // The swap would remove it.
+            None => Predecessor::salvage(&self.set_aside(path)?),
+        }
+    }
+
+    /// Records messages that were lost, so that the user can be told until they are acknowledged.
+    pub fn record_losses(&self, losses: &[Loss]) -> Result<()> {
+        losses::record(&self.folder.beside(LOSSES), losses)
+    }
+
+    /// Returns the sessions that were recorded as removed from the index for good.
+    pub fn recorded_forgotten(&self) -> HashSet<String> {
+        let bytes = std::fs::read(self.folder.beside(FORGOTTEN)).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// Records the sessions that the user removed from the index for good, in addition to those recorded before.
+    pub fn record_forgotten(&self, sessions: &HashSet<String>) -> Result<()> {
+        let recorded = self.recorded_forgotten();
+        if sessions.is_subset(&recorded) {
+            return Ok(());
+        }
+        let path = self.folder.beside(FORGOTTEN);
+        let all: BTreeSet<&String> = recorded.union(sessions).collect();
+        let text = serde_json::to_vec_pretty(&all).unwrap_or_default();
+        fs::put_file(&path, &text).map_err(|error| Error::io("write", &path, error))
+    }
+
+    /// Notes that everything in a damaged index was copied into a new one, so that it may be removed when the next one
+    /// is moved aside.
+    pub fn mark_taken_over(&self, path: &Path) {
+        if is_aside(path) && path.is_dir() {
+            let mark = path.join(TAKEN_OVER);
+            // Without the mark it is kept longer.
+            let _ = fault::point(Op::Create(&mark)).and_then(|()| fs::create_file(&mark));
+        }
     }
 
     /// Reports whether there is no index of this format, but another one to copy from: of another format, or moved
@@ -268,13 +363,12 @@ impl LockedFolder<'_> {
         !is_index(&self.folder.directory()) && self.folder.related_folders().iter().any(is_index)
     }
 
-    /// Removes the damaged index that was kept: it contains text that the user wants gone.
+    /// Removes all damaged indexes that were kept: they contain text that the user wants gone.
     pub fn discard_aside(&self) -> Result<()> {
-        let aside = self.folder.with_suffix(DAMAGED);
-        if !aside.is_dir() {
-            return Ok(());
+        for aside in self.folder.related_folders().into_iter().filter(|path| is_aside(path) && path.is_dir()) {
+            fs::remove_folder(&aside).map_err(|error| Error::io("remove", &aside, error))?;
         }
-        fs::remove_folder(&aside).map_err(|error| Error::io("remove", &aside, error))
+        Ok(())
     }
 
     /// Restores the state of the last commit: completes or undoes a rebuild that was killed, and removes the files of a
@@ -293,6 +387,18 @@ impl LockedFolder<'_> {
         }
         remove_leftovers(&path);
     }
+}
+
+/// Returns the time at which a segment file was last written in a folder.
+fn last_written(path: &Path) -> Option<SystemTime> {
+    let files = fs_err::read_dir(path).ok()?.flatten();
+    let files = files.filter(|file| is_segment_file(&file.file_name().to_string_lossy()));
+    files.filter_map(|file| file.metadata().ok()?.modified().ok()).max()
+}
+
+/// Reports whether a folder contains a damaged index that was moved aside.
+fn is_aside(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().contains(DAMAGED))
 }
 
 /// Removes everything that the last commit does not name. The caller holds the lock, and no writer is open. Files that

@@ -1,6 +1,6 @@
 //! The full-text index. Only this folder uses tantivy.
 //!
-//! From the bottom up: files on disk ([`disk`]), the fields ([`schema`]), stored documents ([`store`]), reading,
+//! From the bottom up: files on disk (`disk`), the fields (`schema`), stored documents (`store`), reading,
 //! ranking, writing, and the index folder as a whole. A module may only use modules above it in this list:
 
 mod hash_map;
@@ -16,6 +16,9 @@ mod open;
 mod read;
 mod rank;
 mod write;
+mod losses;
+mod salvage;
+mod predecessor;
 mod folder;
 
 pub use checkpoint::{Checkpoint, Known, PARSER_VERSION};
@@ -23,6 +26,8 @@ pub use file_key::FileKey;
 pub use file_summary::FileSummary;
 pub use folder::{IndexFolder, LockedFolder, WatchLock};
 pub(crate) use hash_map::{HashMap64, HashSet64};
+pub use losses::Loss;
+pub use predecessor::Predecessor;
 pub use rank::collect::RawHit;
 pub use rank::spelling::{Corrections, Meant};
 pub use rank::{Factors, Ranked, Search, Sort};
@@ -31,4 +36,5 @@ pub use read::filter::{Listed, UnknownName};
 pub use read::outline::Step;
 pub use read::rows::{Names, Row, RowAt, Spent};
 pub use read::{Reader, Size};
+pub use salvage::OldFile;
 pub use write::{RunSize, Writer};

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tantivy::IndexSettings;
-use tantivy::store::{Compressor, ZstdCompressor};
+use tantivy::directory::{Directory as _, OwnedBytes, RamDirectory};
+use tantivy::store::{Compressor, StoreWriter, ZstdCompressor};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::checkpoint::PARSER_VERSION;
@@ -110,6 +111,15 @@ fn is_foreign(path: &Path) -> bool {
     let is_ours = |field: &serde_json::Value| field["name"] == "checkpoint";
     let has_foreign_fields = |fields: &Vec<serde_json::Value>| !fields.is_empty() && !fields.iter().any(is_ours);
     !has_header && meta["segments"].is_array() && meta["schema"].as_array().is_some_and(has_foreign_fields)
+}
+
+/// Returns the bytes of a store file without documents.
+pub(in crate::index) fn empty_store() -> tantivy::Result<OwnedBytes> {
+    let (memory, name) = (RamDirectory::create(), Path::new("empty.store"));
+    let index = tantivy::Index::create(memory.clone(), schema::schema().0, IndexSettings::default())?;
+    let compressor = Compressor::Zstd(ZstdCompressor::default());
+    StoreWriter::new(index.directory().open_write(name)?, compressor, STORE_BLOCK, false)?.close()?;
+    Ok(memory.open_read(name)?.read_bytes()?)
 }
 
 /// Registers our tokenizer.

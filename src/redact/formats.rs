@@ -7,48 +7,10 @@ use regex::Regex;
 
 use crate::redact::Secret;
 use crate::redact::chance::{is_harmless, is_random_rest, is_stand_in, is_uuid};
-use crate::redact::shape::{Part, end_of, min_len, start_of};
+use crate::redact::format::{Format, Guard, Matcher};
+use crate::redact::shape::{LINE_REACH, Part, SECRET_REACH, at_word_start, end_of, min_len, start_of};
 use crate::redact::table::FORMATS;
 
-/// A secret format.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Format {
-    pub(super) kind: &'static str,
-    /// Every such secret contains at least one of these strings, or follows it.
-    pub(super) anchors: &'static [&'static str],
-    matcher: Matcher,
-    /// A text with such a secret, and a text that only resembles one. See `table` for the notation.
-    #[cfg(test)]
-    pub(super) examples: [&'static str; 2],
-}
-
-/// The way to find the secret at an anchor.
-#[derive(Clone, Copy, Debug)]
-enum Matcher {
-    /// A token of known shape around or after the anchor.
-    Token { before: Option<Part>, after: &'static [Part], is_shown: bool, guard: Guard },
-    /// A value that is assigned to a name with the anchor in it.
-    Named(&'static [Part]),
-    /// Group 1 of every match of a regex on the anchor's line.
-    Line(&'static str),
-    /// A function adds the ranges of the secrets.
-    Read(fn(&str, usize, &mut Vec<Range<usize>>)),
-}
-
-/// A further condition for formats whose anchor also occurs in ordinary text.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Guard {
-    None,
-    /// The token must look random and must not be a piece of base64.
-    Random,
-    /// The line must not announce a checksum.
-    NotDigest,
-}
-
-/// The number of bytes examined before an anchor on its line; twice as many are examined after it.
-pub(super) const LINE_REACH: usize = 200;
-/// The number of bytes examined for a secret that begins at its anchor.
-pub(super) const SECRET_REACH: usize = 4000;
 /// The length from which the rest of a token is certainly random if it looks random.
 const LONG: usize = 30;
 /// The maximum number of bytes between a service's name and the sign of an assignment.
@@ -56,89 +18,6 @@ const LABEL_REACH: usize = 32;
 
 /// The compiled regexes of [`Matcher::Line`], each compiled on first use.
 static REGEXES: [OnceLock<Option<Regex>>; FORMATS.len()] = [const { OnceLock::new() }; FORMATS.len()];
-
-impl Format {
-    const fn new(kind: &'static str, anchors: &'static [&'static str], matcher: Matcher) -> Self {
-        Self {
-            kind,
-            anchors,
-            matcher,
-            #[cfg(test)]
-            examples: [""; 2],
-        }
-    }
-
-    /// A token that begins with one of `prefixes`, in this case.
-    pub(super) const fn token(kind: &'static str, prefixes: &'static [&'static str], after: &'static [Part]) -> Self {
-        Self::new(kind, prefixes, Matcher::Token { before: None, after, is_shown: false, guard: Guard::None })
-    }
-
-    /// A token after one of `prefixes`, which stay visible.
-    pub(super) const fn after(kind: &'static str, prefixes: &'static [&'static str], after: &'static [Part]) -> Self {
-        Self::new(kind, prefixes, Matcher::Token { before: None, after, is_shown: true, guard: Guard::None })
-    }
-
-    /// A token with a fixed text in its middle or at its end.
-    pub(super) const fn around(
-        kind: &'static str,
-        before: Part,
-        middle: &'static [&'static str],
-        after: &'static [Part],
-    ) -> Self {
-        Self::new(kind, middle, Matcher::Token { before: Some(before), after, is_shown: false, guard: Guard::None })
-    }
-
-    /// A value assigned to a name that contains one of `services`, in any case, and a word such as `key`.
-    pub(super) const fn named(kind: &'static str, services: &'static [&'static str], value: &'static [Part]) -> Self {
-        Self::new(kind, services, Matcher::Named(value))
-    }
-
-    /// Group 1 of a regex on a line that contains one of `words`, in any case.
-    pub(super) const fn line(kind: &'static str, words: &'static [&'static str], regex: &'static str) -> Self {
-        Self::new(kind, words, Matcher::Line(regex))
-    }
-
-    /// Secrets that need a parser of their own.
-    pub(super) const fn read(
-        kind: &'static str,
-        words: &'static [&'static str],
-        read: fn(&str, usize, &mut Vec<Range<usize>>),
-    ) -> Self {
-        Self::new(kind, words, Matcher::Read(read))
-    }
-
-    /// Restricts the format to tokens that look random.
-    pub(super) const fn random(self) -> Self {
-        self.guarded(Guard::Random)
-    }
-
-    /// Restricts the format to lines that do not announce a checksum.
-    pub(super) const fn not_digest(self) -> Self {
-        self.guarded(Guard::NotDigest)
-    }
-
-    const fn guarded(mut self, wanted: Guard) -> Self {
-        if let Matcher::Token { guard, .. } = &mut self.matcher {
-            *guard = wanted;
-        }
-        self
-    }
-
-    /// Reports whether the anchors count only at the start of a word or after an underscore.
-    pub(super) const fn starts_name(&self) -> bool {
-        matches!(self.matcher, Matcher::Token { before: None, .. } | Matcher::Named(_))
-    }
-
-    /// Adds the examples that the test checks.
-    #[cfg_attr(not(test), expect(unused_variables, unused_mut, reason = "only tests keep the examples"))]
-    pub(super) const fn like(mut self, example: &'static str, near_miss: &'static str) -> Self {
-        #[cfg(test)]
-        {
-            self.examples = [example, near_miss];
-        }
-        self
-    }
-}
 
 /// Adds the secrets of the format `index` at the given anchor to `found`.
 pub(super) fn find(index: usize, text: &str, anchor: Range<usize>, found: &mut Vec<Secret>) {
@@ -222,17 +101,6 @@ fn matches_on_line(regex: &Regex, text: &str, at: usize, found: &mut Vec<Range<u
     let groups = regex.captures_iter(line).filter_map(|groups| groups.get(1));
     let secrets = groups.filter(|secret| !is_stand_in(secret.as_str()) && !is_harmless(secret.as_str()));
     found.extend(secrets.map(|secret| from + secret.start()..from + secret.end()));
-}
-
-/// Reports whether `at` is the start of a word.
-pub(super) fn at_word_start(text: &str, at: usize) -> bool {
-    let bytes = text.as_bytes();
-    match at.checked_sub(1).map(|before| bytes[before]) {
-        // A word also starts after an escaped line break, as in JSON inside JSON.
-        Some(b'n' | b't' | b'r') if at >= 2 && bytes[at - 2] == b'\\' => true,
-        Some(before) => !before.is_ascii_alphanumeric() && before != b'_',
-        None => true,
-    }
 }
 
 /// Returns the line around `at` and its offset. Long lines are cut on both sides.

@@ -3,17 +3,18 @@
 //! One pass over the text looks for a fixed list of strings that hint at a secret (`leads`). Only the text around those
 //! is examined further. A text without them costs that one pass and no copy.
 //!
-//! The formats of keys and tokens are data: `table` lists them, `shape` describes their characters and `formats` finds
+//! The formats of keys and tokens are data: `table` lists them, `shape` describes their characters, `format` a row of the table, and `formats` finds
 //! them. `parsers` finds what needs more than that, such as private keys. `assigned` finds the values of names like
 //! `token`. `chance` distinguishes real secrets from placeholders and code.
 
 mod chance;
 mod assigned;
+mod shape;
+mod parsers;
+mod format;
+mod table;
 mod formats;
 mod leads;
-mod parsers;
-mod shape;
-mod table;
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -6,8 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::redact::chance::{is_harmless, is_random, is_stand_in, is_uuid};
-use crate::redact::formats::{LINE_REACH, SECRET_REACH, at_word_start};
-use crate::redact::shape::{URL, WIDE, at_least, end_of};
+use crate::redact::shape::{LINE_REACH, SECRET_REACH, URL, WIDE, at_least, at_word_start, end_of};
 
 /// Finds the password in `scheme://user:password@host`, or a token that replaces the user name.
 pub(super) fn address(text: &str, at: usize, found: &mut Vec<Range<usize>>) {

@@ -14,7 +14,7 @@ pub(super) enum Part {
     /// A fixed text.
     Text(&'static str),
     /// Parts that may be missing.
-    Optional(&'static [Part]),
+    Optional(&'static [Self]),
 }
 
 pub(super) const DIGIT: Alphabet = Alphabet::of("09", "");
@@ -85,10 +85,11 @@ pub(super) const fn at_least(alphabet: Alphabet, min: usize) -> Part {
 pub(super) fn end_of(parts: &[Part], bytes: &[u8], at: usize, reach: usize) -> Option<usize> {
     let end = parts.iter().try_fold(at, |at, part| match part {
         Part::Run(alphabet, min, max) => {
-            let len = bytes[at..].iter().take(reach.min(*max)).take_while(|byte| alphabet.contains(**byte)).count();
+            let len =
+                bytes.get(at..)?.iter().take(reach.min(*max)).take_while(|byte| alphabet.contains(**byte)).count();
             (len >= *min).then_some(at + len)
         }
-        Part::Text(text) => bytes[at..].starts_with(text.as_bytes()).then_some(at + text.len()),
+        Part::Text(text) => bytes.get(at..)?.starts_with(text.as_bytes()).then_some(at + text.len()),
         Part::Optional(parts) => Some(end_of(parts, bytes, at, reach).unwrap_or(at)),
     })?;
     let is_limited = matches!(parts.last(), Some(Part::Run(_, _, max)) if *max < usize::MAX);
@@ -112,4 +113,20 @@ pub(super) fn start_of(run: Part, bytes: &[u8], end: usize) -> Option<usize> {
     let len =
         bytes[..end].iter().rev().take(max.saturating_add(1)).take_while(|byte| alphabet.contains(**byte)).count();
     (min..=max).contains(&len).then_some(end - len)
+}
+
+/// The number of bytes examined before an anchor on its line; twice as many are examined after it.
+pub(super) const LINE_REACH: usize = 200;
+/// The number of bytes examined for a secret that begins at its anchor.
+pub(super) const SECRET_REACH: usize = 4000;
+
+/// Reports whether `at` is the start of a word.
+pub(super) fn at_word_start(text: &str, at: usize) -> bool {
+    let bytes = text.as_bytes();
+    match at.checked_sub(1).map(|before| bytes[before]) {
+        // A word also starts after an escaped line break, as in JSON inside JSON.
+        Some(b'n' | b't' | b'r') if at >= 2 && bytes[at - 2] == b'\\' => true,
+        Some(before) => !before.is_ascii_alphanumeric() && before != b'_',
+        None => true,
+    }
 }

@@ -7,7 +7,7 @@
 //! letters and digits, `<h32>` hexadecimal digits, `<d11>` digits, `<u16>` capitals and digits, `<l26>` small letters
 //! and digits, `<b52>` base32, `<s50>` letters, digits and symbols, and `<uuid>` a UUID.
 
-use crate::redact::formats::Format;
+use crate::redact::format::Format;
 use crate::redact::parsers::{address, cookies, jwt, private_key};
 use crate::redact::shape::Part::{Optional, Text};
 use crate::redact::shape::{

@@ -16,6 +16,7 @@ use crate::archive::search::{Hit, Suggestion};
 use crate::archive::sessions::Session;
 use crate::archive::upkeep::{Status, Verdict};
 use crate::archive::{ConversationAnswer, Note, SearchAnswer};
+use crate::index::Loss;
 use crate::untrusted::is_dangerous;
 use crate::update::{Lag, Report};
 
@@ -278,6 +279,8 @@ struct StatusLine<'a> {
     behind: Lag,
     unknown_lines: u64,
     problems: Vec<ProblemPart>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    losses: &'a [Loss],
     #[serde(flatten)]
     more: &'a serde_json::Map<String, serde_json::Value>,
 }
@@ -306,6 +309,7 @@ pub fn status(
             behind: status.lag,
             unknown_lines: status.unknown,
             problems: problems(&status.problems),
+            losses: &status.losses,
             more,
         },
     )

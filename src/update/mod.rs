@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Problem, Result};
-use crate::index::{IndexFolder, LockedFolder, Reader, RunSize, Writer};
+use crate::index::{IndexFolder, LockedFolder, Predecessor, Reader, RunSize, Writer};
 use crate::transcript::discover::{Root, Scan, SourceKind, discover, discover_around};
 use crate::transcript::lines::Transcript;
 use crate::units::{bytes, count};
@@ -140,6 +140,8 @@ impl Run<'_> {
         }
         self.watch.finishing();
         writer.end().map_err(space_needed)?;
+        // The index itself contains them too; the record matters only if it is damaged.
+        let _ = locked.record_forgotten(&plan.forgotten);
         Ok(report)
     }
 
@@ -147,7 +149,11 @@ impl Run<'_> {
     fn rebuild(self, locked: &LockedFolder<'_>, why: &str) -> Result<Report> {
         let Self { scan, roots, options, watch } = self;
         let (old, lost) = locked.predecessors();
-        let plan = Plan::from_scratch(scan, &carry_over::forgotten_sessions(&old));
+        let mut forgotten = carry_over::forgotten_sessions(&old);
+        if old.iter().any(Predecessor::has_unnamed_losses) {
+            forgotten.extend(locked.recorded_forgotten());
+        }
+        let plan = Plan::from_scratch(scan, &forgotten);
         let mut report = Report { rebuilt: Some(why.to_string()), ..Report::of_scan(scan, &plan) };
         report.problems.extend(lost);
         let writer = self.read_all(locked.write_beside()?, &plan, true, &mut report)?;
@@ -157,10 +163,15 @@ impl Run<'_> {
         }
         let unread = std::mem::take(&mut report.unread);
         let sources = carry_over::Sources { scan, roots, unread: &unread, confirm: options.confirm, now: options.now };
-        carry_over::take_over(&old, &plan, sources, &writer, &mut report)?;
+        let losses = carry_over::take_over(&old, &plan, sources, &writer, &mut report)?;
         watch.finishing();
         writer.end()?;
+        locked.record_losses(&losses.all)?;
         locked.swap_in()?;
+        // What could not be copied stays where it is, in case it can be read some day.
+        let is_complete = |index: &&Predecessor| !losses.folders.contains(index.path());
+        old.iter().filter(is_complete).for_each(|index| locked.mark_taken_over(index.path()));
+        let _ = locked.record_forgotten(&plan.forgotten);
         Ok(report)
     }
 

@@ -69,8 +69,7 @@ impl Plan {
     /// Plans to read everything that has changed since the last run.
     pub(super) fn since(reader: &Reader, scan: &Scan, roots: &[Root], confirm: bool) -> Result<Self> {
         let known = reader.known()?;
-        let mut plan =
-            Self { forgotten: reader.forgotten_sessions()?, suspect: reader.is_suspect(), ..Self::default() };
+        let mut plan = Self { forgotten: reader.forgotten_sessions()?, ..Self::default() };
         for source in &scan.sources {
             if known.is_current(source) || plan.forgotten.contains(&source.session) {
                 plan.unchanged += 1;
@@ -83,6 +82,8 @@ impl Plan {
         let reassigned = plan.find_moved(&mut vanished);
         plan.decide_gone(vanished, &known, scan, roots, confirm);
         plan.read_parents_of_gone(&reassigned, reader, scan)?;
+        // Asked last, because planning may have found damage.
+        plan.suspect = reader.is_suspect();
         Ok(plan.ordered())
     }
 

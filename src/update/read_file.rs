@@ -260,9 +260,9 @@ impl<'a> FileReading<'a> {
                 builder.take(Place { offset: place.offset + at as u64, line: place.line }, reading);
             };
             if history {
-                transcript::read_history_line(bytes, &mut take_record)
+                transcript::read_history_line(bytes, &mut take_record);
             } else {
-                transcript::read_line(bytes, &mut take_record)
+                transcript::read_line(bytes, &mut take_record);
             }
         }));
         if read.is_err() {

@@ -69,7 +69,7 @@ fn folded(kind: SourceKind, bytes: &[u8], in_pieces: bool) -> (Vec<Document>, Fi
     let mut builder = Builder::new(kind, "session", None, state);
     for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
         transcript::read_line(line, &mut |at, reading| {
-            builder.take(Place { offset: at as u64, line: number }, reading)
+            builder.take(Place { offset: at as u64, line: number }, reading);
         });
         documents.extend(builder.documents());
         if in_pieces {

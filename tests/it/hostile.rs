@@ -373,7 +373,7 @@ fn f23_recover_stays_in_its_folder() {
         ("/etc/cron.d/unspool-f23", "unspool-f23"),
         ("/home/u/x/../../../../f23-up.txt", "f23-up.txt"),
         ("/home/u/x/.git/hooks/pre-commit", "pre-commit"),
-        ("/home/u/x/f23 \u{1b}[31m\n.txt", "f23 \u{1b}[31m\n.txt"),
+        ("/home/u/x/f23 \u{1b}[31m\n.txt", "f23 _[31m_.txt"),
     ] {
         let env = with_written(path, "f23 contents\n");
         let out = env.path().join("out");

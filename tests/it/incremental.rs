@@ -134,7 +134,7 @@ impl World {
             Op::Index => self.index("many"),
             Op::IndexOne { file } => self.index_only("many", self.find(*file).into_iter().collect()),
             Op::Append { file, lines } => {
-                self.write(*file, step, |text| text.extend(lines_of_kinds(lines, *file, step)))
+                self.write(*file, step, |text| text.extend(lines_of_kinds(lines, *file, step)));
             }
             Op::AppendHalf { file } => self.write(*file, step, |text| text.extend(halves(*file, step).0)),
             // The rest of an unfinished line, or a new line.

@@ -56,6 +56,7 @@ mod simulate;
 mod resources;
 // Section E: upgrades, and a damaged index.
 mod upgrade;
+mod damage;
 // Section F: hostile text, and the system calls of the program.
 mod hostile;
 mod audit;

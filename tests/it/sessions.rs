@@ -126,7 +126,7 @@ fn a_deleted_transcript_stays_in_the_list() {
     assert_eq!((sessions.len(), gone.iter().filter(|gone| **gone).count()), (5, 1));
     let ran = env.run(&["resume", "--no-refresh", &session(2)]);
     assert_eq!(ran.code, 1);
-    assert!(ran.stderr.contains("Claude Code has deleted the transcript"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Claude Code has deleted its transcript"), "{}", ran.stderr);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The history of a file: the sessions that created, changed or read it, and its contents over time.
 //!
-//! [`file()`] lists the actions of sessions on a file from the index alone. Only patches need the transcripts.
+//! `file` lists the actions of sessions on a file from the index alone. Only patches need the transcripts.
 
 mod path;
 mod text;

@@ -52,6 +52,8 @@ pub(in crate::index) struct SafeDirectory {
     inner: MmapDirectory,
     path: PathBuf,
     writes: bool,
+    /// Bytes to use instead of every store file, because those are damaged.
+    placeholder: Option<OwnedBytes>,
     unsynced: Unsynced,
     trouble: Trouble,
 }
@@ -131,6 +133,7 @@ impl SafeDirectory {
             inner: MmapDirectory::open(path)?,
             path: path.to_path_buf(),
             writes: false,
+            placeholder: None,
             unsynced: Unsynced::default(),
             trouble: Trouble::default(),
         })
@@ -144,6 +147,12 @@ impl SafeDirectory {
     fn check_fault(&self, path: &Path) -> Result<(), OpenReadError> {
         let loaded = fault::point(Op::Load(&self.path.join(path)));
         loaded.map_err(|error| OpenReadError::wrap_io_error(error, path.to_path_buf()))
+    }
+
+    /// Opens an existing folder for reading everything but stored documents. tantivy opens the store of each segment in
+    /// any case; it gets an empty one instead.
+    pub(in crate::index) fn without_stores(path: &Path, empty_store: OwnedBytes) -> Result<Self, OpenDirectoryError> {
+        Ok(Self { placeholder: Some(empty_store), ..Self::open(path)? })
     }
 
     /// Opens an existing folder for writing.
@@ -183,6 +192,11 @@ pub(in crate::index) fn is_segment_file(name: &str) -> bool {
 impl Directory for SafeDirectory {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
         self.check_fault(path)?;
+        if let Some(empty_store) = &self.placeholder
+            && path.extension().is_some_and(|extension| extension == "store")
+        {
+            return Ok(Arc::new(empty_store.clone()));
+        }
         let is_large = path.extension().is_some_and(|extension| READ_IN_PIECES.iter().any(|large| extension == *large));
         if !(self.writes && is_large) {
             return self.inner.get_file_handle(path);

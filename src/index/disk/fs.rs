@@ -138,6 +138,20 @@ pub(in crate::index) fn exchange(new: &Path, current: &Path) -> io::Result<()> {
     remove_folder(Path::new(&old))
 }
 
+/// Replaces a small file at once: it has either the old or the new contents. Only its owner can read it.
+pub(in crate::index) fn put_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use std::io::Write as _;
+    fault::point(Op::Put(path, bytes))?;
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tmp");
+    let temporary = Path::new(&name);
+    let _ = std::fs::remove_file(temporary);
+    let mut file = create_file(temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs_err::rename(temporary, path)
+}
+
 /// Removes a file.
 pub(in crate::index) fn remove_file(path: &Path) -> io::Result<()> {
     fault::point(Op::Remove(path))?;

@@ -5,6 +5,8 @@ pub(in crate::index) mod filter;
 pub(in crate::index) mod rows;
 pub(in crate::index) mod outline;
 pub(in crate::index) mod by_file;
+pub(in crate::index) mod catalog;
+pub(in crate::index) mod check;
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +29,7 @@ use crate::index::errors::{damage, damaged, tantivy_error};
 use crate::index::file_key::FileKey;
 use crate::index::file_summary::FileSummary;
 use crate::index::hash_map::{HashMap64, HashSet64};
-use crate::index::open::{Header, check_sums, open_checked, register};
+use crate::index::open::{Header, check_sums, empty_store, open_checked, register};
 use crate::index::read::entries::Opened;
 use crate::index::schema::{self, CHECKPOINT_KIND, Fields, MAIN_FILE, SEEN};
 use crate::index::store::ids::uuid_bytes;
@@ -81,6 +83,16 @@ impl Reader {
     /// Opens an index of any format, to copy documents from it.
     pub(in crate::index) fn open_any(path: &Path) -> Result<Self> {
         let directory = SafeDirectory::open(path).map_err(|error| tantivy_error(path, &error.into()))?;
+        let mut index = tantivy::Index::open(directory).map_err(|error| damage(path, &error))?;
+        register(&mut index);
+        Self::with_index(path, index)
+    }
+
+    /// Opens an index of any format without its store files. Only columns and terms can be read from it.
+    pub(in crate::index) fn open_without_stores(path: &Path) -> Result<Self> {
+        let empty_store = empty_store().map_err(|error| tantivy_error(path, &error))?;
+        let directory = SafeDirectory::without_stores(path, empty_store);
+        let directory = directory.map_err(|error| tantivy_error(path, &error.into()))?;
         let mut index = tantivy::Index::open(directory).map_err(|error| damage(path, &error))?;
         register(&mut index);
         Self::with_index(path, index)
@@ -196,7 +208,9 @@ impl Reader {
         let known = self.known()?;
         let mut sessions = HashSet::new();
         for (key, _) in known.0.iter().filter(|(_, stat)| **stat == FORGOTTEN) {
-            sessions.extend(self.checkpoint(*key)?.map(|checkpoint| checkpoint.session_id().to_string()));
+            for address in self.with_term(&Term::from_field_text(self.fields.checkpoint, &key.text()))? {
+                sessions.insert(self.checkpoint_at(address)?.session_id().to_string());
+            }
         }
         Ok(sessions)
     }
@@ -408,9 +422,15 @@ impl Reader {
         Ok(Size { documents, segments: self.searcher.segment_readers().len(), bytes })
     }
 
-    /// Compares every file of the index with its checksum.
+    /// Compares every file of the index with its checksum, checks that the files of each segment belong together, and
+    /// reads every stored entry. A merge copies a damaged block as it is, and gives the copy a matching checksum.
     pub fn check_sums(&self) -> Result<()> {
-        let checked = match catch_unwind(AssertUnwindSafe(|| check_sums(&self.path, &self.index))) {
+        let check = || {
+            check_sums(&self.path, &self.index)?;
+            self.check_segments()?;
+            self.read_all().map(|_| ())
+        };
+        let checked = match catch_unwind(AssertUnwindSafe(check)) {
             Ok(checked) => checked,
             Err(_) => Err(damaged(&self.path, "one of its files cannot be read")),
         };

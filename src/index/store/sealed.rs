@@ -22,6 +22,10 @@ const DOCUMENT: &str = "document";
 const CHECKPOINT: &str = "checkpoint";
 /// Size of the length, and of the checksum, at the end.
 const U32_BYTES: usize = size_of::<u32>();
+/// Length of a file's key in hexadecimal.
+const KEY_BYTES: usize = 16;
+/// Length of the shortest first line: the type of a document, a space, a key and a line break.
+const HEAD_BYTES: usize = DOCUMENT.len() + KEY_BYTES + 2;
 
 /// Returns the bytes to store for a document. `raw` is its text, or the arguments of the tool call that its text is
 /// derived from.
@@ -55,6 +59,19 @@ fn checksum(bytes: &[u8]) -> u32 {
     xxh3_64(bytes) as u32
 }
 
+/// Reads a number at an offset; 0 if there are too few bytes.
+fn number_at(bytes: &[u8], at: usize) -> u32 {
+    let found = bytes.get(at..).and_then(|rest| rest.first_chunk::<U32_BYTES>());
+    found.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+/// Reports whether bytes begin like an entry: with a type and the key of a file.
+fn is_head(bytes: &[u8]) -> bool {
+    let rest = [DOCUMENT, CHECKPOINT].iter().find_map(|kind| bytes.strip_prefix(kind.as_bytes())?.strip_prefix(b" "));
+    let is_key = |rest: &[u8]| rest[..KEY_BYTES].iter().all(u8::is_ascii_hexdigit) && rest[KEY_BYTES] == b'\n';
+    rest.is_some_and(|rest| rest.len() > KEY_BYTES && is_key(rest))
+}
+
 /// A stored entry whose checksum was verified.
 #[derive(Debug)]
 pub(in crate::index) struct Sealed {
@@ -70,6 +87,37 @@ impl Sealed {
         let start = rest.len().checked_sub(u32::from_le_bytes(*length) as usize)?;
         let is_intact = checksum(&rest[start..]) == u32::from_le_bytes(*sum);
         is_intact.then(|| Self { bytes: raw.slice(start..rest.len()) })
+    }
+
+    /// Finds all intact entries in a block of a store, in order. Does not rely on tantivy's layout of the block, which
+    /// damage may have changed.
+    ///
+    /// Searches backwards from the end: each entry ends with its length. So a text that looks like an entry is skipped
+    /// together with the entry that contains it.
+    pub(in crate::index) fn find_all(block: &OwnedBytes) -> Vec<Self> {
+        let mut found = Vec::new();
+        let mut next_end = block.len().checked_sub(2 * U32_BYTES);
+        while let Some(end) = next_end.filter(|end| *end >= HEAD_BYTES) {
+            let start = end.checked_sub(number_at(block, end) as usize);
+            let is_entry = |start: &usize| {
+                is_head(&block[*start..end]) && checksum(&block[*start..end]) == number_at(block, end + U32_BYTES)
+            };
+            next_end = match start.filter(is_entry) {
+                Some(start) => {
+                    found.push(Self { bytes: block.slice(start..end) });
+                    start.checked_sub(2 * U32_BYTES)
+                }
+                None => Some(end - 1),
+            };
+        }
+        found.reverse();
+        found
+    }
+
+    /// Returns the key of the entry's file, and whether the entry is a checkpoint.
+    pub(in crate::index) fn head(&self) -> Option<(FileKey, bool)> {
+        let (kind, key) = self.parts()?.0.split_once(' ')?;
+        Some((FileKey::parse(key)?, kind == CHECKPOINT))
     }
 
     /// Splits the value into its type and key, its JSON, and its text.
@@ -147,6 +195,21 @@ mod tests {
         let text = String::from_utf8_lossy(&value[..value.len() - 2 * U32_BYTES]);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines, ["document 96a6a1b94791dd48", r#"{"session":"s","line":3}"#, "Hello", "world"]);
+    }
+
+    #[test]
+    fn intact_entries_are_found_among_damage() {
+        let key = FileKey::of(Path::new("/x"));
+        let document = |text: &str| seal_document(key, &Document { text: text.into(), ..Document::default() }, text);
+        // A text that contains what looks like an entry, apart from its last bytes, which are not text.
+        let quoted = document(&String::from_utf8_lossy(&document("inner")));
+        let mut damaged = document("damaged");
+        damaged[40] ^= 1;
+        let block = [b"\x01\0".as_slice(), &document("first"), &damaged, b"\xff", &quoted, &[0; 12]].concat();
+        let found = Sealed::find_all(&OwnedBytes::new(block));
+        let texts: Vec<String> = found.iter().map(|entry| entry.document().expect("a document").text).collect();
+        assert_eq!((texts.len(), texts[0].as_str(), texts[1].contains("inner")), (2, "first", true), "{texts:?}");
+        assert_eq!(found[0].head(), Some((key, false)));
     }
 
     #[test]

@@ -73,7 +73,7 @@ fn groups(sizes: &[(u32, &SegmentMeta)]) -> Vec<Vec<SegmentId>> {
     let total = small().fold(0u32, |total, (size, _)| total.saturating_add(*size));
     let count = total.div_ceil(MERGED_CAP).max(PARALLEL);
     // Segments of uneven size never fill a group exactly.
-    let capacity = (total / count + small().last().map_or(0, |(largest, _)| *largest)).min(MERGED_CAP);
+    let capacity = (total / count + small().next_back().map_or(0, |(largest, _)| *largest)).min(MERGED_CAP);
     let mut groups: Vec<(u32, Vec<SegmentId>)> = Vec::new();
     for (size, segment) in small() {
         match groups.last_mut() {

@@ -24,6 +24,7 @@ use crate::index::disk::directory::{SafeDirectory, Trouble};
 use crate::index::errors::{damage, tantivy_error};
 use crate::index::file_key::FileKey;
 use crate::index::open::{Header, check_sums, create_or_open};
+use crate::index::read::Reader;
 use crate::index::schema::{self, Fields};
 use crate::index::write::backpressure::{Budget, Permit};
 use crate::index::write::entry::Entry;
@@ -85,9 +86,11 @@ impl Writer {
         let index = create_or_open(path, directory)?;
         let metas = index.load_metas().map_err(|error| damage(path, &error))?;
         let header: Option<Header> = metas.payload.as_deref().and_then(|payload| serde_json::from_str(payload).ok());
-        if damage_flag::is_there(path) || header.as_ref().is_some_and(|header| !header.clean) {
-            check_sums(path, &index)?;
+        if damage_flag::is_there(path) {
+            Reader::open(path)?.check_sums()?;
             damage_flag::remove(path)?;
+        } else if header.as_ref().is_some_and(|header| !header.clean) {
+            check_sums(path, &index)?;
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let (threads, heap) = match size {

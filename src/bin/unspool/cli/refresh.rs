@@ -28,9 +28,9 @@ impl RefreshArgs {
         let archive = archive(config);
         let mut report = |note: unspool::archive::Note| out::note(&note.to_string());
         if self.no_refresh {
-            archive.reopen(&mut report)?
+            archive.reopen(&mut report)?;
         } else {
-            archive.freshen(&mut report)?
+            archive.freshen(&mut report)?;
         }
         Ok(archive)
     }

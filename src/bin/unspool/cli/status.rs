@@ -16,6 +16,10 @@ pub(crate) struct StatusArgs {
     #[arg(long)]
     problems: bool,
 
+    /// Stop reporting messages that were lost with a damaged index
+    #[arg(long)]
+    acknowledge: bool,
+
     /// Report as one JSON object
     #[arg(long)]
     json: bool,
@@ -39,6 +43,7 @@ pub(crate) fn run(config: &Config, args: &StatusArgs) -> anyhow::Result<u8> {
             return screen.problems(out, &status.problems);
         }
         screen.status(out, &index, &roots, &status)?;
+        status.losses.iter().try_for_each(|loss| screen.row(out, "lost", &loss.to_string()))?;
         freshness.rows.iter().try_for_each(|(name, value)| screen.row(out, name, value))?;
         if let Some(holder) = config.local.folder().writer_at_work() {
             writeln!(out, "an index run is in progress ({holder})")?;
@@ -53,5 +58,10 @@ pub(crate) fn run(config: &Config, args: &StatusArgs) -> anyhow::Result<u8> {
         }
         Ok(())
     })?;
+    if args.acknowledge {
+        config.local.folder().acknowledge_losses()?;
+    } else if !status.losses.is_empty() {
+        out::note("these messages were lost with a damaged index; `unspool status --acknowledge` stops reporting them");
+    }
     Ok(exit_code::OK)
 }

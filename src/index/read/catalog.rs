@@ -1,0 +1,81 @@
+//! Lists the files of an index from its columns and terms alone, for an index whose store files are damaged.
+
+use std::collections::HashMap;
+
+use tantivy::columnar::StrColumn;
+use tantivy::{DocId, Term};
+
+use crate::error::Result;
+use crate::index::checkpoint::FORGOTTEN;
+use crate::index::file_key::FileKey;
+use crate::index::file_summary::FileSummary;
+use crate::index::read::{Reader, holding};
+use crate::index::schema::{CHECKPOINT_KIND, session_key, title_term};
+
+/// A file, as the columns of an index describe it.
+#[derive(Clone, Debug)]
+pub(in crate::index) struct CatalogEntry {
+    pub(in crate::index) key: FileKey,
+    pub(in crate::index) summary: FileSummary,
+    /// The session of the file. Empty if it is unknown.
+    pub(in crate::index) session: String,
+    /// Set if the user removed the file from the index for good.
+    pub(in crate::index) is_forgotten: bool,
+    /// Number of documents, without copies of subagents' messages and without the title of the session.
+    pub(in crate::index) documents: u64,
+}
+
+impl Reader {
+    /// Lists all files without reading the store.
+    pub(in crate::index) fn catalog(&self) -> Result<Vec<CatalogEntry>> {
+        let mut entries = self.guarded(|| self.catalog_entries())?;
+        for entry in &mut entries {
+            let title = Term::from_field_text(self.fields.checkpoint, &title_term(entry.key));
+            let titles = self.with_term(&title)?.len() as u64;
+            entry.documents = self.count_of(entry.key)?.saturating_sub(titles);
+        }
+        Ok(entries)
+    }
+
+    fn catalog_entries(&self) -> tantivy::Result<Vec<CatalogEntry>> {
+        let sessions = self.session_names()?;
+        let checkpoints = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
+        let mut entries = Vec::new();
+        for reader in self.searcher.segment_readers() {
+            let columns = reader.fast_fields();
+            let (keys, stats) = (columns.u64("group")?, columns.u64("stat")?);
+            let (session_keys, summaries) = (columns.u64("session_key")?, columns.str("summary")?);
+            for doc in holding(reader, &checkpoints)? {
+                let summary = summaries.as_ref().and_then(|column| summary_in(column, doc));
+                // A summary that does not belong to the key is damaged.
+                let Some(summary) = summary.filter(|summary| keys.first(doc) == Some(summary.key().number())) else {
+                    continue;
+                };
+                let session = session_keys.first(doc).and_then(|key| sessions.get(&key)).cloned().unwrap_or_default();
+                let is_forgotten = stats.first(doc) == Some(FORGOTTEN);
+                entries.push(CatalogEntry { key: summary.key(), summary, session, is_forgotten, documents: 0 });
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Returns the ids of all sessions, by the hash that columns contain.
+    fn session_names(&self) -> tantivy::Result<HashMap<u64, String>> {
+        let mut names = HashMap::new();
+        for reader in self.searcher.segment_readers() {
+            let index = reader.inverted_index(self.fields.session)?;
+            let mut terms = index.terms().stream()?;
+            while terms.advance() {
+                let name = String::from_utf8_lossy(terms.key()).into_owned();
+                names.insert(session_key(&name), name);
+            }
+        }
+        Ok(names)
+    }
+}
+
+fn summary_in(column: &StrColumn, doc: DocId) -> Option<FileSummary> {
+    let mut json = String::new();
+    column.ord_to_str(column.term_ords(doc).next()?, &mut json).ok()?;
+    serde_json::from_str(&json).ok()
+}
