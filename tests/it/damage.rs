@@ -115,8 +115,8 @@ impl Library {
             "zero" => bytes.fill(0),
             _ => {
                 let kind = name.rsplit('.').next().unwrap_or_default();
-                let others = self.of_kind(kind).into_iter().filter(|other| self.pristine[*other] != bytes);
-                let Some(other) = others.filter(|_| kind != "json").last() else { return false };
+                let is_other = |other: &&String| kind != "json" && self.pristine[*other] != bytes;
+                let Some(other) = self.of_kind(kind).into_iter().rfind(is_other) else { return false };
                 std::fs::write(self.folder.join(other), &bytes).expect("written");
                 bytes.clone_from(&self.pristine[other]);
             }
