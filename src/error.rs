@@ -2,6 +2,7 @@
 //!
 //! Messages are lower-case, name the file they are about, and have a hint if the user can do something.
 
+use serde::Serialize;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -109,7 +110,7 @@ impl std::error::Error for Error {
 }
 
 /// A file or line that could not be read or used. Problems are counted and listed, and are never fatal.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Problem {
     /// The file or folder it is about.
     pub path: PathBuf,

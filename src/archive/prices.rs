@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub const PRICES_OF: &str = "2026-10-10";
 
 /// Numbers of tokens by type.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Tokens {
     /// Fresh input.
     pub input: u64,

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use crate::index::Known;
 use crate::transcript::discover::{Scan, Source, SourceKind};
+use serde::Serialize;
 
 const DAY: i64 = 86_400_000;
 /// Number of days before a deletion from which it is reported.
 pub const SOON_DAYS: i64 = 7;
 
 /// The numbers of sessions of one root that will be deleted.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Retention {
     /// All sessions.
     pub sessions: usize,

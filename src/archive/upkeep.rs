@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::document::Kind;
 use crate::error::{Error, ErrorKind, Problem, Result};
 use crate::index::{Checkpoint, FileKey, IndexFolder, LockedFolder, Loss, Reader, RunSize, Size};
@@ -12,7 +14,7 @@ use crate::transcript::lines::Transcript;
 use crate::update::{Lag, lag, obstacles};
 
 /// The state of an index.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Status {
     /// Its size.
     pub size: Size,
@@ -37,6 +39,7 @@ pub struct Status {
     /// Messages that were lost with a damaged index, until the user acknowledges them.
     pub losses: Vec<Loss>,
     /// The files found in the roots just now.
+    #[serde(skip)]
     pub scan: Scan,
 }
 
@@ -89,7 +92,7 @@ fn bad_lines(reader: &Reader, files: &[Checkpoint]) -> Result<Vec<Problem>> {
 }
 
 /// The result of a check of an index.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub struct Verdict {
     /// The number of files compared with their checkpoints.
     pub files: usize,
@@ -159,7 +162,7 @@ fn compare(file: &Checkpoint, deep: bool) -> Option<Problem> {
 }
 
 /// The result of a removal from an index.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub struct Removed {
     /// The files whose documents were removed.
     pub files: Vec<PathBuf>,

@@ -9,6 +9,7 @@ mod count;
 use std::collections::BTreeMap;
 
 use jiff::civil::{Date, Weekday};
+use serde::Serialize;
 
 use crate::archive::note::Note;
 pub use crate::archive::prices::{Long, PRICES_OF, Price, Prices, Tokens};
@@ -42,7 +43,7 @@ impl Request {
 }
 
 /// The figures of a group: a day, a project, a model, everything.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Figures {
     /// The number of prompts by a person or a program.
     pub prompts: u64,
@@ -62,7 +63,7 @@ pub struct Figures {
 }
 
 /// One group and its figures.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Group {
     /// Its name: `2026-11-16`, `2026-W47`, `2026-11`, a path, a session's id, a model, an hour, a day of the week.
     pub key: Untrusted,
@@ -118,7 +119,7 @@ impl By {
 }
 
 /// A tool and its number of calls.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolFigures {
     /// The tool.
     pub name: Untrusted,
@@ -129,7 +130,7 @@ pub struct ToolFigures {
 }
 
 /// A file and its number of changes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileFigures {
     /// The file.
     pub path: Untrusted,
@@ -138,7 +139,7 @@ pub struct FileFigures {
 }
 
 /// The times from a prompt to the last answer to it.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Turns {
     /// The number of prompts that were answered.
     pub count: u64,
@@ -151,7 +152,7 @@ pub struct Turns {
 }
 
 /// The figures.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Stats {
     /// The total.
     pub total: Figures,
@@ -187,7 +188,7 @@ pub struct Stats {
 const FILES_NAMED: usize = 50;
 
 /// The answer to a request for statistics.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct StatsAnswer {
     /// The figures.
     pub stats: Stats,

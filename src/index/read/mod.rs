@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
+use serde::Serialize;
 use tantivy::collector::Count;
 use tantivy::postings::SegmentPostings;
 use tantivy::query::{BooleanQuery, Occur, Query as TantivyQuery, TermQuery};
@@ -59,7 +60,7 @@ impl std::fmt::Debug for Reader {
 }
 
 /// The size of an index.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Size {
     /// Number of documents, not counting the checkpoints of files.
     pub documents: u64,
