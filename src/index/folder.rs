@@ -323,7 +323,7 @@ impl LockedFolder<'_> {
         }
     }
 
-    /// Records messages that were lost, so that the user can be told until they are acknowledged.
+    /// Records messages that were lost, so that `status` reports them until they are acknowledged.
     pub fn record_losses(&self, losses: &[Loss]) -> Result<()> {
         losses::record(&self.folder.beside(LOSSES), losses)
     }

@@ -18,7 +18,7 @@ use crate::transcript::{Call, read_call};
 const READERS: [&str; 2] = ["Read", "NotebookRead"];
 /// Tools that search files.
 const SEARCHERS: [&str; 3] = ["Grep", "Glob", "LS"];
-/// For more files than this, nobody looks what happened to the folders above them.
+/// For more files than this, the folders above them are not looked at.
 const MAX_FILES_WITH_FOLDERS: usize = 20;
 
 /// A tool call with its result.
