@@ -6,7 +6,7 @@
 //! message MRR@10 by 12, from .983 and .968, over 940 queries drawn by `tests/it/ranking/draw.rs` from 49 MB of real
 //! sessions and from the fixtures. 0 / 0 buys nothing there: it bounds the time of a search, or decides cases that these
 //! queries do not contain (questions in prose, pasted stack traces, titles of other sessions). A few thousandths either way
-//! are noise.
+//! are noise. One run of a build that read these numbers from the environment; no script in the repository repeats it.
 
 use std::ops::RangeInclusive;
 
