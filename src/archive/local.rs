@@ -80,9 +80,8 @@ impl Local {
         self.folder.directory()
     }
 
-    /// Checks the index: its files against their checksums, its documents against the checkpoints, and what was read of
-    /// each transcript against the transcript. With `deep`, checks every byte of the transcripts and every stored
-    /// document.
+    /// Checks the index: its files against their checksums, every stored document, the documents against the checkpoints,
+    /// and what was read of each transcript against the transcript. With `deep`, checks every byte of the transcripts.
     pub fn verify(&self, deep: bool) -> Result<Verdict> {
         let check = || self.folder.read()?.map(|reader| upkeep::verify(&reader, deep)).transpose();
         self.folder.undisturbed(check)?.ok_or_else(no_index)

@@ -14,7 +14,7 @@
 //! let root = Root { path: "/home/dana/.claude".into(), required: true };
 //! let local = Local::new(vec![root], std::path::Path::new("/home/dana/.local/share/unspool"));
 //! let archive = Archive::new(local.into(), Box::new(NoRunner));
-//! let request = SearchRequest { text: "retry after".into(), ..SearchRequest::default() };
+//! let request = SearchRequest { text: Some("retry after".into()), ..SearchRequest::default() };
 //! let answer = archive.search(&request, &Context::default())?;
 //! println!("{} hits", answer.total_hits);
 //! # Ok(())

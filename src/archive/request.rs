@@ -77,9 +77,9 @@ pub struct Filters {
 #[serde(default)]
 pub struct SearchRequest {
     /// The query, with operators.
-    pub text: String,
+    pub text: Option<String>,
     /// Further words, without operators.
-    pub literal: String,
+    pub literal: Option<String>,
     /// True to find the query letter by letter.
     pub fixed: bool,
     /// With `fixed`: true to ignore case.

@@ -1,6 +1,6 @@
 //! Maintenance of the index: its status, integrity checks, and permanent removal of sessions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -133,9 +133,6 @@ pub(super) fn verify(reader: &Reader, deep: bool) -> Result<Verdict> {
             format!("contains {all} documents, but its files account for {known}; run `unspool index --rebuild`");
         verdict.problems.push(Problem::with_path(reader.directory(), reason));
     }
-    if deep {
-        reader.read_all()?;
-    }
     Ok(verdict)
 }
 
@@ -253,6 +250,8 @@ fn forget_locked(store: &IndexFolder, locked: &LockedFolder<'_>, session: &str) 
         history.state.documents -= reader.count_in_session(history.key(), session)?;
         writer.checkpoint(&history, None, true)?;
     }
+    // Recorded first: if the index is damaged later, this still keeps the session out.
+    locked.record_forgotten(&HashSet::from([session.to_string()]))?;
     writer.commit_and_squeeze()?;
     locked.discard_aside()?;
     Ok(removed)

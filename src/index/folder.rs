@@ -306,7 +306,8 @@ impl LockedFolder<'_> {
             match self.predecessor(&path) {
                 Ok(predecessor) => found.push(predecessor),
                 Err(error) => {
-                    let reason = format!("sessions that only this index held are lost ({error}); it is kept as it is");
+                    let reason =
+                        format!("sessions that only this index contained are lost ({error}); it is kept as it is");
                     problems.push(Problem::with_path(path, reason));
                 }
             }

@@ -30,6 +30,10 @@ impl Root {
     #[must_use]
     pub fn canonical(self) -> Self {
         let path = std::path::absolute(&self.path).unwrap_or(self.path);
+        // A canonical path on Windows has a prefix that people do not type and many programs cannot read.
+        if cfg!(windows) {
+            return Self { path, ..self };
+        }
         let mut missing = Vec::new();
         let mut existing = path.as_path();
         loop {

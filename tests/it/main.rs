@@ -20,6 +20,8 @@ mod stats;
 mod config;
 // Help, manual pages and completions.
 mod docs;
+// The library as another program uses it.
+mod library;
 // Whole screens, compared with snapshots.
 mod screens;
 

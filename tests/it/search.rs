@@ -804,6 +804,9 @@ fn every_line_of_json_fits_its_schema() {
             assert_eq!(wrong, [""; 0], "{line}");
         }
     }
+    for line in json_of(&env.run(&["sessions", "--json"])) {
+        assert_eq!(violations(&schema["$defs"]["session"], &schema["$defs"], &line, "session"), [""; 0], "{line}");
+    }
 }
 
 /// Violations of a schema, for the part of JSON Schema that ours uses.

@@ -166,6 +166,8 @@ fn a_mistyped_command_suggests_the_right_one() {
         (&["okapi"], None),
         (&["show", "me"], None),
         (&["sesions", "okapi"], None),
+        (&["sesions", "--json"], None),
+        (&["sesions", "-q"], None),
     ] {
         let ran = env.run(args);
         let hint = command.map(|command| format!("did you mean `unspool {command}`?"));
@@ -214,4 +216,18 @@ fn a_recovered_file_has_no_control_characters_in_its_name() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let names: Vec<_> = fs::read_dir(&folder).expect("listed").map(|entry| entry.expect("entry").file_name()).collect();
     assert_eq!(names, ["a_[2Jb_.txt"]);
+}
+
+/// Moving interpretation into the library once made an empty query list everything, and trimmed the text of `-F`.
+#[test]
+fn a_query_is_taken_as_it_was_typed() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "an error here") + &user_line(&id, 2, "anerror"));
+    env.index();
+    for args in [&[""][..], &[" "], &["", "--role", "human"], &["--", ""]] {
+        assert_eq!(env.run(&[&["search", "--no-refresh"], args].concat()).code, 2, "{args:?}");
+    }
+    assert_eq!(env.hits_with(&["-F", " error", "--messages"]).len(), 1);
+    assert_eq!(env.hits_with(&["-F", "error", "--messages"]).len(), 2);
 }

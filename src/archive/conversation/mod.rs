@@ -170,7 +170,7 @@ pub(crate) fn answer(
 /// Returns the message of a session that matches a query best.
 fn best_hit(reader: &Reader, target: &Target, query: &str, context: &Context) -> Result<Option<Target>> {
     let request = SearchRequest {
-        text: query.to_string(),
+        text: Some(query.to_string()),
         filters: Filters { session: vec![target.session.clone()], include_current: true, ..Filters::default() },
         limit: Some(50),
         messages: true,

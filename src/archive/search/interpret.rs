@@ -50,17 +50,20 @@ pub(super) fn interpret(reader: &Reader, request: &SearchRequest, context: &Cont
 /// Parses the query of a request.
 fn query(reader: &Reader, request: &SearchRequest, context: &Context) -> Result<Query> {
     let around = context.surroundings();
-    let (text, literal) = (request.text.trim(), request.literal.trim());
-    match (text.is_empty(), literal.is_empty()) {
-        (true, true) => Ok(Query::everything()),
-        _ if request.fixed => Query::literal([text, literal].join(" ").trim(), request.ignore_case),
-        (true, false) => Query::plain(literal),
+    match (request.text.as_deref(), request.literal.as_deref()) {
+        (None, None) => Ok(Query::everything()),
+        // Not trimmed: blanks are to be found too.
+        (text, literal) if request.fixed => {
+            let words: Vec<&str> = text.into_iter().chain(literal).collect();
+            Query::literal(&words.join(" "), request.ignore_case)
+        }
+        (None, Some(literal)) => Query::plain(literal),
         // A query that cannot be parsed is plain text if some message contains it as typed.
-        (false, true) => Query::parse(text, &around).or_else(|error| {
+        (Some(text), None) => Query::parse(text, &around).or_else(|error| {
             let plain = as_text(reader, text, &Filter::default()).ok().flatten();
             plain.ok_or(error)
         }),
-        (false, false) => {
+        (Some(text), Some(literal)) => {
             let mut query = Query::parse(text, &around)?;
             query.chunks.extend(Query::plain(literal)?.chunks);
             query.text = format!("{} {literal}", query.text);

@@ -96,11 +96,10 @@ impl Found {
         let query = &question.query;
         let mut notes: Vec<Note> = self.unknown.into_iter().map(unknown_name).collect();
         notes.extend(self.corrections.into_iter().map(|(word, meant)| Note::Corrected { word, meant }));
-        let is_long = self.thinned && query.needs.is_empty();
         let others = [
-            (self.as_plain_words && self.total_hits > 0, Note::AsPlainWords),
+            (self.as_plain_words, Note::AsPlainWords),
             (self.parts_only, Note::PartsOnly { query: query.text.clone() }),
-            (is_long, Note::LongText { words: query.chunks.len() }),
+            (self.thinned, Note::LongText { words: query.chunks.len() }),
             (self.only_meta, Note::OnlyMeta),
             (self.incomplete, Note::Incomplete),
         ];

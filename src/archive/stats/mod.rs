@@ -1,6 +1,7 @@
 //! Statistics: time, tokens and cost of everything in the index. Reads only its columns.
 //!
-//! An API message counts once, in however many lines and files it is recorded, with the largest numbers of any of them.
+//! An API message counts once, in however many lines and files it is recorded, with the
+//! numbers of the line that reports the most output.
 //! A prompt, a tool call and its result count once, where they were recorded first. What Claude Code copies when a
 //! session is resumed, forked or compacted therefore never counts twice.
 

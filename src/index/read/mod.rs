@@ -429,7 +429,7 @@ impl Reader {
         let check = || {
             check_sums(&self.path, &self.index)?;
             self.check_segments()?;
-            self.read_all().map(|_| ())
+            self.read_all()
         };
         let checked = match catch_unwind(AssertUnwindSafe(check)) {
             Ok(checked) => checked,
@@ -438,16 +438,14 @@ impl Reader {
         checked.map_err(|error| damage_flag::met(&self.path, error))
     }
 
-    /// Reads every stored entry. Returns their number.
-    pub fn read_all(&self) -> Result<u64> {
-        let mut count = 0;
+    /// Reads every stored entry.
+    fn read_all(&self) -> Result<()> {
         for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
             for doc in reader.doc_ids_alive() {
                 self.sealed(DocAddress::new(ord as u32, doc))?;
-                count += 1;
             }
         }
-        Ok(count)
+        Ok(())
     }
 
     /// Reports whether a session has a transcript, and is not only in the prompt history.

@@ -123,8 +123,12 @@ fn message(answer: &SearchAnswer, wanted: &Wanted) -> Option<usize> {
 }
 
 fn ask(archive: &Archive, text: &str, flat: bool) -> SearchAnswer {
-    let request =
-        SearchRequest { text: text.to_string(), per_session: Some(1), messages: flat, ..SearchRequest::default() };
+    let request = SearchRequest {
+        text: Some(text.to_string()),
+        per_session: Some(1),
+        messages: flat,
+        ..SearchRequest::default()
+    };
     let now = jiff::Timestamp::from_millisecond(NOW).expect("a time").to_zoned(jiff::tz::TimeZone::UTC);
     archive.search(&request, &Context { now, ..Context::default() }).expect("an answer")
 }

@@ -158,7 +158,10 @@ pub(crate) fn run() -> anyhow::Result<u8> {
     match cli.command {
         Command::Search(search) => {
             let code = search::run(&config, &search)?;
-            mistyped_command(&args).iter().for_each(|hint| out::note(&format!("hint: {hint}")));
+            mistyped_command(&args)
+                .iter()
+                .filter(|_| search.shows_notes())
+                .for_each(|hint| out::note(&format!("hint: {hint}")));
             Ok(code)
         }
         Command::File(args) => file::run(&config, &args),

@@ -82,6 +82,11 @@ pub(crate) struct SearchArgs {
 }
 
 impl SearchArgs {
+    /// Reports whether people read the answer, so that notes about it are printed.
+    pub(super) fn shows_notes(&self) -> bool {
+        !self.shown.json && !self.shown.quiet
+    }
+
     /// Returns the words of the query, as typed.
     pub(super) fn words(&self) -> String {
         joined(&self.query)
@@ -221,8 +226,8 @@ fn request(config: &Config, args: &SearchArgs) -> SearchRequest {
     let capped = |number: usize| number.clamp(1, LIMIT_CAP);
     let (before, after) = args.shown.around();
     SearchRequest {
-        text: args.words(),
-        literal: joined(&args.text),
+        text: (!args.query.is_empty()).then(|| args.words()),
+        literal: (!args.text.is_empty()).then(|| joined(&args.text)),
         fixed: args.fixed_strings,
         ignore_case: args.ignore_case,
         filters: args.filter.filters(),

@@ -12,11 +12,11 @@ use crate::schedule::record;
 
 /// Check that the index is intact and matches the transcripts
 ///
-/// Compares the index files with their checksums, the documents with the records of what was read, and the end of each
-/// indexed file with its transcript. Changes nothing.
+/// Compares the index files with their checksums, reads every stored document, and compares the documents with the
+/// records of what was read, and the end of each indexed file with its transcript. Changes nothing.
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
-    /// Compare every indexed byte, and read every stored document
+    /// Compare every indexed byte with the transcripts, not only the ends
     #[arg(long)]
     deep: bool,
 
