@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::archive::prices::Prices;
 pub use crate::index::Sort;
-use crate::query::Surroundings;
+use crate::query::QueryContext;
 
 /// Everything about the caller that the meaning of a request depends on. `2d`, `./x` and `here` mean something else at
 /// another time or in another folder.
@@ -31,8 +31,8 @@ impl Context {
         self.now.timestamp().as_millisecond()
     }
 
-    pub(crate) fn surroundings(&self) -> Surroundings {
-        Surroundings { now: self.now.clone(), folder: self.folder.clone(), home: self.home.clone() }
+    pub(crate) fn query_context(&self) -> QueryContext {
+        QueryContext { now: self.now.clone(), folder: self.folder.clone(), home: self.home.clone() }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::query::{Condition, Filter, Test};
 
 /// Returns the filter that typed filters mean for a caller.
 pub(super) fn filter(filters: &Filters, context: &Context) -> Result<Filter> {
-    let around = context.surroundings();
+    let around = context.query_context();
     let mut conditions = Vec::new();
     let lists = [
         ("role", &filters.role),

@@ -115,7 +115,7 @@ pub(crate) fn title_of(reader: &Reader, session: &str, file: &FileSummary) -> Re
         return Ok(name.clone());
     }
     let by_leaf = reader.titles_by_leaf(session)?.pop();
-    Ok(by_leaf.or_else(|| file.stand_in.clone()).unwrap_or_default())
+    Ok(by_leaf.or_else(|| file.fallback_name.clone()).unwrap_or_default())
 }
 
 /// Returns the title of a subagent: its task, or else its prompt.
@@ -125,7 +125,7 @@ pub(super) fn agent_title(state: &FileState) -> &str {
 
 /// Returns the title of a session from its own file alone, for figures of all sessions at once.
 pub(super) fn own_title(file: &FileSummary) -> Option<&str> {
-    file.name.as_deref().or(file.stand_in.as_deref())
+    file.name.as_deref().or(file.fallback_name.as_deref())
 }
 
 /// Returns a title on one line, with secrets redacted. It is not cut; front ends do that.

@@ -241,13 +241,13 @@ fn from_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option
     let Some((summary, file)) = best.filter(|_| !id.is_empty()) else { return Ok(None) };
     let main = Some(file).filter(|file| file.source_kind() == SourceKind::Session);
     let state = &file.state;
-    let is_empty = state.documents == 0 && state.saw.is_empty() && state.title().is_none();
+    let is_empty = state.documents == 0 && state.subagents_seen.is_empty() && state.title().is_none();
     if main.is_some() && agents.is_empty() && is_empty {
         return Ok(None);
     }
     let own = main.map(|file| &file.state);
     let all = || own.into_iter().chain(agents.iter().map(|file| &file.state));
-    let changed: BTreeSet<u64> = all().flat_map(|state| state.tally.changed.iter().copied()).collect();
+    let changed: BTreeSet<u64> = all().flat_map(|state| state.totals.changed.iter().copied()).collect();
     let own_count = |of: fn(&FileState) -> u64| own.map_or(0, of);
     let (first, last) = (all().filter_map(|state| state.first).min(), all().filter_map(|state| state.last).max());
     Ok(Some(Session {
@@ -260,21 +260,21 @@ fn from_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option
         first,
         last,
         length_ms: length(first, last),
-        pauses: own_count(|state| state.tally.pauses),
-        paused: own.map_or(0, |state| state.tally.paused),
-        prompts: own_count(|state| state.tally.human),
-        messages: own_count(|state| state.tally.answers + state.prompts.max(state.tally.human)),
-        tool_uses: own_count(|state| state.tally.calls),
+        pauses: own_count(|state| state.totals.pauses),
+        paused: own.map_or(0, |state| state.totals.paused),
+        prompts: own_count(|state| state.totals.human),
+        messages: own_count(|state| state.totals.answers + state.prompts.max(state.totals.human)),
+        tool_uses: own_count(|state| state.totals.calls),
         files_changed: changed.len(),
         models: models(all()),
-        tokens: own.map_or([0; 4], |state| state.tally.tokens),
-        agent_tokens: sum(agents.iter().filter(|agent| !is_copy(agent)).map(|agent| agent.state.tally.tokens)),
+        tokens: own.map_or([0; 4], |state| state.totals.tokens),
+        agent_tokens: sum(agents.iter().filter(|agent| !is_copy(agent)).map(|agent| agent.state.totals.tokens)),
         size: main.into_iter().chain(agents.iter().copied()).map(|file| file.stat().size.max(file.offset)).sum(),
         agents: agents.into_iter().map(sub_agent).collect(),
         gone: file.gone_since.is_some(),
         agents_only: main.is_none(),
         history_only: false,
-        background: state.tally.background,
+        background: state.totals.background,
         forked_from: state.forked_from.clone().filter(|from| from != id).map(Untrusted::new),
         continued_in: state.continued_in.clone().map(Untrusted::new),
         continues: None,
@@ -310,9 +310,9 @@ fn sub_agent(file: &Checkpoint) -> SubAgent {
         kind: state.agent_type.clone().unwrap_or_default().into(),
         first: state.first,
         last: state.last,
-        answers: state.tally.answers,
-        tool_uses: state.tally.calls,
-        tokens: if is_copy(file) { [0; 4] } else { state.tally.tokens },
+        answers: state.totals.answers,
+        tool_uses: state.totals.calls,
+        tokens: if is_copy(file) { [0; 4] } else { state.totals.tokens },
         size: file.stat().size,
     }
 }
@@ -326,7 +326,7 @@ fn is_copy(agent: &Checkpoint) -> bool {
 /// Returns the models, most used first.
 fn models<'s>(states: impl Iterator<Item = &'s FileState>) -> Vec<Untrusted> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    for (model, number) in states.flat_map(|state| &state.tally.models) {
+    for (model, number) in states.flat_map(|state| &state.totals.models) {
         *counts.entry(model).or_default() += number;
     }
     let mut models: Vec<(&str, u64)> = counts.into_iter().collect();

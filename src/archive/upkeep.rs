@@ -31,7 +31,7 @@ pub struct Status {
     /// The amount of data that is not indexed yet.
     pub lag: Lag,
     /// The number of lines that were skipped or unknown, by type.
-    pub passed_over: Vec<(String, u64)>,
+    pub skipped_types: Vec<(String, u64)>,
     /// The number of lines of an unknown type.
     pub unknown: u64,
     /// Files that cannot be read now, and lines that could not be read when they were indexed.
@@ -50,12 +50,12 @@ pub(super) fn status(reader: &Reader, roots: &[Root], losses: Vec<Loss>) -> Resu
     let count = |kind| files.iter().filter(|file| file.source_kind() == kind).count();
     let is_gone = |file: &&Checkpoint| file.source_kind() == SourceKind::Session && file.gone_since.is_some();
     let mut skipped: HashMap<&str, u64> = HashMap::new();
-    for (kind, number) in files.iter().flat_map(|file| &file.state.passed_over) {
+    for (kind, number) in files.iter().flat_map(|file| &file.state.skipped_types) {
         *skipped.entry(kind).or_default() += number;
     }
-    let mut passed_over: Vec<(String, u64)> =
+    let mut skipped_types: Vec<(String, u64)> =
         skipped.into_iter().map(|(kind, number)| (kind.to_string(), number)).collect();
-    passed_over.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    skipped_types.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut problems = scan.problems.clone();
     problems.extend(obstacles(reader, &scan, roots)?);
     let strange = "is not a file of the index; it is ignored";
@@ -69,7 +69,7 @@ pub(super) fn status(reader: &Reader, roots: &[Root], losses: Vec<Loss>) -> Resu
         gone_sessions: files.iter().filter(is_gone).count(),
         source_bytes: files.iter().map(|file| file.offset).sum(),
         lag,
-        passed_over,
+        skipped_types,
         unknown: files.iter().map(|file| file.state.unknown).sum(),
         problems,
         losses,

@@ -152,7 +152,7 @@ impl<'s> Builder<'s> {
             Body::Assistant { blocks, message, model, usage, error } => {
                 let named = model.as_deref().filter(|model| *model != "<synthetic>");
                 let counted = [usage.input, usage.cache_write, usage.cache_read, usage.output];
-                self.state.tally.answer(message.as_deref(), named, counted);
+                self.state.totals.answer(message.as_deref(), named, counted);
                 let base = Document {
                     message: message.as_deref().map(MessageKey::of),
                     model: model.map(Cow::into_owned).filter(|model| model != "<synthetic>"),
@@ -246,9 +246,9 @@ impl<'s> Builder<'s> {
         update(&mut state.branch, &event.branch);
         update(&mut state.entrypoint, &event.entrypoint);
         update(&mut state.version, &event.version);
-        state.tally.background |= event.background;
+        state.totals.background |= event.background;
         if let Some(time) = event.timestamp {
-            state.tally.time(state.last, time);
+            state.totals.time(state.last, time);
             state.first = Some(state.first.map_or(time, |first| first.min(time)));
             state.last = Some(state.last.map_or(time, |last| last.max(time)));
             state.previous = Some(time);
@@ -268,7 +268,7 @@ impl<'s> Builder<'s> {
             Body::User { blocks, .. } => !blocks.iter().any(|block| matches!(block, Block::ToolResult { .. })),
             _ => false,
         };
-        self.state.tally.follow(place.line, uuid, event.parent.as_deref(), is_turn);
+        self.state.totals.follow(place.line, uuid, event.parent.as_deref(), is_turn);
     }
 
     /// An empty document with the fields that apply to the whole line.
@@ -297,7 +297,7 @@ impl<'s> Builder<'s> {
 
     /// Counts and remembers a line that makes no document.
     fn pass(&mut self, event: &Event<'_>, kind: &str) {
-        *self.state.passed_over.entry(kind.to_string()).or_default() += 1;
+        *self.state.skipped_types.entry(kind.to_string()).or_default() += 1;
         self.remember(event);
     }
 
@@ -356,8 +356,8 @@ impl<'s> Builder<'s> {
     ) {
         let agent = agent.or(inner.agent.take()).unwrap_or(Cow::Borrowed(UNKNOWN_AGENT));
         let session = self.session();
-        if !self.state.saw.contains(agent.as_ref()) {
-            self.state.saw.insert(agent.to_string());
+        if !self.state.subagents_seen.contains(agent.as_ref()) {
+            self.state.subagents_seen.insert(agent.to_string());
         }
         let lookup = self.agents.zip(inner.uuid.as_deref());
         let is_in_own_transcript = lookup.is_some_and(|(agents, uuid)| agents.hold(&session, &agent, uuid));
@@ -383,7 +383,7 @@ impl<'s> Builder<'s> {
             self.out.truncate(start);
         }
         for document in &mut self.out[start..] {
-            document.via = Some(agent.to_string());
+            document.seen_via_agent = Some(agent.to_string());
         }
     }
 

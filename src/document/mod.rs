@@ -21,7 +21,7 @@ use crate::transcript::Trace;
 pub use builder::{Builder, OwnTranscripts, Place};
 pub use clean::normal_path;
 pub use shell::{FileEffect, Touch, is_shell, touched};
-pub use totals::{PAUSE, Tally};
+pub use totals::{PAUSE, Totals};
 
 /// Maximum size of one document's text, in bytes. Longer texts become several documents of one message, because adding
 /// a document to the index takes several times its size in memory.
@@ -242,7 +242,7 @@ pub struct Document {
     pub trace: Option<Trace>,
     /// The subagent whose own transcript, if there is one, also contains this message.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub via: Option<String>,
+    pub seen_via_agent: Option<String>,
 }
 
 impl Document {
@@ -360,7 +360,7 @@ pub struct FileState {
     /// Set once the first prompt has been seen. For a subagent, that prompt is a copy of its parent's tool call.
     pub prompted: bool,
     /// Hashes of the beginnings of the last prompts.
-    pub said: VecDeque<u64>,
+    pub recent_prompts: VecDeque<u64>,
     /// Prompts by a human or a program.
     pub prompts: u64,
     /// Answers of the model.
@@ -372,10 +372,10 @@ pub struct FileState {
     /// API messages that have no document so far. Measured: nearly always the next line makes one.
     pub wordless: VecDeque<Wordless>,
     /// The number of lines that made no document, by type.
-    pub passed_over: BTreeMap<String, u64>,
+    pub skipped_types: BTreeMap<String, u64>,
     /// Subagents with messages in this file. Messages that their own transcripts also contain are left out.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub saw: BTreeSet<String>,
+    pub subagents_seen: BTreeSet<String>,
     /// Lines, blocks or keys of unknown types.
     pub unknown: u64,
     /// Lines, or parts of lines, that are not records.
@@ -386,7 +386,7 @@ pub struct FileState {
     /// their own.
     pub documents: u64,
     /// Totals of the conversation.
-    pub tally: Tally,
+    pub totals: Totals,
 }
 
 impl FileState {

@@ -21,7 +21,7 @@ const CHANGED_KEPT: usize = 1000;
 /// The totals of one file.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
-pub struct Tally {
+pub struct Totals {
     /// Prompts by a human, including those that were only ever queued.
     pub human: u64,
     /// Answers of the API. Each counts once, regardless of how many lines it takes.
@@ -54,7 +54,7 @@ pub struct Tally {
     tip: u64,
 }
 
-impl Tally {
+impl Totals {
     /// Records the time of a line. `last` is the latest time before it.
     pub(super) fn time(&mut self, last: Option<i64>, time: i64) {
         if let Some(pause) = last.map(|last| time.saturating_sub(last)).filter(|pause| *pause > PAUSE) {
@@ -144,45 +144,45 @@ mod tests {
 
     #[test]
     fn tokens_of_an_answer_count_once() {
-        let mut tally = Tally::default();
-        tally.answer(Some("m1"), Some("opus"), [10, 0, 5, 1]);
-        tally.answer(Some("m2"), Some("opus"), [1, 0, 0, 1]);
-        tally.answer(Some("m1"), Some("opus"), [10, 0, 5, 9]);
-        tally.answer(None, None, [0; 4]);
-        assert_eq!((tally.answers, tally.tokens), (3, [11, 0, 5, 10]));
-        assert_eq!(tally.models, BTreeMap::from([("opus".to_string(), 2)]));
+        let mut totals = Totals::default();
+        totals.answer(Some("m1"), Some("opus"), [10, 0, 5, 1]);
+        totals.answer(Some("m2"), Some("opus"), [1, 0, 0, 1]);
+        totals.answer(Some("m1"), Some("opus"), [10, 0, 5, 9]);
+        totals.answer(None, None, [0; 4]);
+        assert_eq!((totals.answers, totals.tokens), (3, [11, 0, 5, 10]));
+        assert_eq!(totals.models, BTreeMap::from([("opus".to_string(), 2)]));
     }
 
     #[test]
     fn a_queued_prompt_counts_once() {
-        let mut tally = Tally::default();
-        tally.queued(7);
-        tally.queued(7);
-        tally.prompt(7);
-        tally.prompt(8);
-        tally.queued(9);
-        assert_eq!(tally.human, 3);
+        let mut totals = Totals::default();
+        totals.queued(7);
+        totals.queued(7);
+        totals.prompt(7);
+        totals.prompt(8);
+        totals.queued(9);
+        assert_eq!(totals.human, 3);
     }
 
     #[test]
     fn a_rewind_abandons_lines() {
-        let mut tally = Tally::default();
-        tally.follow(1, "a", None, true);
-        tally.follow(2, "b", Some("a"), false);
-        tally.follow(3, "c", Some("b"), true);
-        tally.follow(4, "d", Some("c"), false);
-        tally.follow(5, "e", Some("b"), true);
-        tally.follow(6, "f", Some("e"), false);
-        tally.follow(7, "g", Some("f"), true);
-        assert_eq!(tally.abandoned, [(3, 5)]);
+        let mut totals = Totals::default();
+        totals.follow(1, "a", None, true);
+        totals.follow(2, "b", Some("a"), false);
+        totals.follow(3, "c", Some("b"), true);
+        totals.follow(4, "d", Some("c"), false);
+        totals.follow(5, "e", Some("b"), true);
+        totals.follow(6, "f", Some("e"), false);
+        totals.follow(7, "g", Some("f"), true);
+        assert_eq!(totals.abandoned, [(3, 5)]);
     }
 
     #[test]
     fn pauses_are_counted_from_the_latest_line() {
-        let mut tally = Tally::default();
+        let mut totals = Totals::default();
         for (last, time) in [(None, 0), (Some(0), PAUSE), (Some(PAUSE), 2 * PAUSE + 1), (Some(9 * PAUSE), 4 * PAUSE)] {
-            tally.time(last, time);
+            totals.time(last, time);
         }
-        assert_eq!((tally.pauses, tally.paused), (1, PAUSE + 1));
+        assert_eq!((totals.pauses, totals.paused), (1, PAUSE + 1));
     }
 }

@@ -138,7 +138,7 @@ impl Checkpoint {
             first: summary.first,
             last: summary.last,
             last_prompt: summary.name.clone(),
-            first_prompt: summary.stand_in.clone(),
+            first_prompt: summary.fallback_name.clone(),
             description: summary.description.clone(),
             ..FileState::default()
         };
@@ -190,7 +190,7 @@ impl Checkpoint {
             kind: self.kind,
             gone_since: self.gone_since,
             name: state.title().or(state.last_prompt.as_deref()).map(file_summary::brief),
-            stand_in: fallbacks.into_iter().flatten().next().map(|text| file_summary::brief(text)),
+            fallback_name: fallbacks.into_iter().flatten().next().map(|text| file_summary::brief(text)),
             description: state.description.as_deref().map(file_summary::brief),
             project: state.project.as_deref().map(file_summary::cut),
             branch: state.branch.as_deref().map(file_summary::cut),

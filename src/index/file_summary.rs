@@ -31,7 +31,7 @@ pub struct FileSummary {
     pub name: Option<String>,
     /// Fallback if no file gives the session a title: the first prompt, the first command, or the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stand_in: Option<String>,
+    pub fallback_name: Option<String>,
     /// The task that a subagent was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -70,7 +70,7 @@ impl FileSummary {
     /// Reports whether the file says nothing about its session: it is empty, its only line is incomplete, or it only
     /// has backups of files.
     pub fn is_silent(&self) -> bool {
-        self.name.is_none() && self.stand_in.is_none() && self.first.is_none() && self.project.is_none()
+        self.name.is_none() && self.fallback_name.is_none() && self.first.is_none() && self.project.is_none()
     }
 
     /// Sort key among the summaries of a session; the smallest one represents the session.
@@ -84,7 +84,8 @@ impl FileSummary {
         let is_gone = is_main && self.gone_since.is_some();
         let end = if is_main { (self.last, self.lines) } else { Default::default() };
         let is_blank = |text: &Option<String>| text.as_deref().is_none_or(|text| text.trim().is_empty());
-        let missing_names = u8::from(is_blank(&self.name)) + u8::from(is_blank(&self.name) && is_blank(&self.stand_in));
+        let missing_names =
+            u8::from(is_blank(&self.name)) + u8::from(is_blank(&self.name) && is_blank(&self.fallback_name));
         (!is_main, is_gone, Reverse(end), missing_names, self.first.unwrap_or(i64::MAX), self.path())
     }
 }
@@ -111,7 +112,7 @@ mod tests {
             path: "\u{1}".repeat(4096),
             path_hex: Some("f".repeat(8192)),
             name: text(),
-            stand_in: text(),
+            fallback_name: text(),
             description: text(),
             project: text(),
             branch: text(),

@@ -31,7 +31,7 @@ pub use predecessor::Predecessor;
 pub use rank::collect::RawHit;
 pub use rank::spelling::{Corrections, Meant};
 pub use rank::{Factors, Ranked, Search, Sort};
-pub use read::by_file::{About, Said, Spelling};
+pub use read::by_file::{About, PromptPlace, Spelling};
 pub use read::filter::{Listed, UnknownName};
 pub use read::outline::Step;
 pub use read::rows::{Names, Row, RowAt, Spent};

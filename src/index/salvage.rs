@@ -303,7 +303,7 @@ fn is_alive(alive: Option<&AliveBitSet>, number: Option<u32>) -> bool {
 
 /// Reports whether checkpoints count a document: it is not a copy of a subagent's message, nor the title of a session.
 fn is_counted(document: &Document) -> bool {
-    document.via.is_none() && !(document.kind == Kind::Title && document.line == 0)
+    document.seen_via_agent.is_none() && !(document.kind == Kind::Title && document.line == 0)
 }
 
 /// The files of segments in a folder.

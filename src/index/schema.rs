@@ -71,7 +71,7 @@ pub(super) struct Fields {
     pub(super) session_key: Field,
     pub(super) agent: Field,
     /// The subagent whose message a parent's transcript contains; see [`seen_term`].
-    pub(super) via: Field,
+    pub(super) seen_via_agent: Field,
     pub(super) role: Field,
     pub(super) kind: Field,
     pub(super) tool: Field,
@@ -117,7 +117,7 @@ fn make_schema() -> (Schema, Fields) {
         session: name_field(&mut builder, "session"),
         session_key: builder.add_u64_field("session_key", FAST),
         agent: name_field(&mut builder, "agent"),
-        via: name_field(&mut builder, "via"),
+        seen_via_agent: name_field(&mut builder, "seen_via_agent"),
         role: name_field(&mut builder, "role"),
         kind: name_field(&mut builder, "kind"),
         tool: builder.add_text_field("tool", name_options().set_fast("raw")),
@@ -163,7 +163,7 @@ pub(super) fn fingerprint() -> u64 {
 }
 
 /// Flag of a file that contains messages of a subagent whose transcript it is not, set on its checkpoint.
-pub(super) fn saw(agent: &str) -> String {
+pub(super) fn subagent_seen(agent: &str) -> String {
     format!("saw {agent}")
 }
 

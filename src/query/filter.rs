@@ -82,7 +82,7 @@ pub enum Test {
 
 /// The environment that a condition may depend on.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct QueryContext {
     /// The current time, and the time zone of dates.
     pub now: Zoned,
     /// The current folder.
@@ -91,7 +91,7 @@ pub struct Surroundings {
     pub home: Option<String>,
 }
 
-impl Default for Surroundings {
+impl Default for QueryContext {
     fn default() -> Self {
         Self { now: jiff::Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC), folder: None, home: None }
     }
@@ -103,7 +103,7 @@ pub const FIELDS: [&str; 12] =
 
 impl Condition {
     /// Parses the value of a field.
-    pub fn parse(field: &str, value: &str, around: &Surroundings) -> Result<Self> {
+    pub fn parse(field: &str, value: &str, around: &QueryContext) -> Result<Self> {
         let text = value.trim();
         if text.is_empty() {
             return Err(Error::new(ErrorKind::Usage, format!("{field}: needs a value")));
@@ -192,7 +192,7 @@ fn pick<T: Copy>(field: &str, text: &str, all: &[(T, &str)]) -> Result<T> {
 
 /// Parses a path as people type it: `~/x`, `./x`, `..`, `.`, with either slash. A bare name stays a bare name. A slash
 /// at the end stays unless `is_name` is set.
-fn path(text: &str, around: &Surroundings, is_name: bool) -> String {
+fn path(text: &str, around: &QueryContext, is_name: bool) -> String {
     let slashed = text.replace('\\', "/");
     let relative = [".", ".."].iter().any(|dots| slashed == *dots || slashed.starts_with(&format!("{dots}/")));
     let normal = match (slashed.strip_prefix("~/"), &around.home, &around.folder) {
@@ -209,10 +209,10 @@ mod tests {
     use super::*;
 
     fn show(field: &str, value: &str) -> String {
-        let around = Surroundings {
+        let around = QueryContext {
             folder: Some("/home/u/work/api".to_string()),
             home: Some("/home/u".to_string()),
-            ..Surroundings::default()
+            ..QueryContext::default()
         };
         match Condition::parse(field, value, &around) {
             Ok(condition) => format!("{:?}", condition.test),

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tokenize::{self, WHOLE_MARK};
 
-pub use filter::{Condition, FIELDS, Filter, Surroundings, Test};
+pub use filter::{Condition, FIELDS, Filter, QueryContext, Test};
 pub use pattern::Pattern;
 
 /// Maximum length of a query with operators, and of a text to find literally, in bytes.
@@ -104,7 +104,7 @@ pub enum Shape {
 
 impl Query {
     /// Parses a query. A long text that is not a valid query was pasted, and is read as plain words.
-    pub fn parse(text: &str, around: &Surroundings) -> Result<Self> {
+    pub fn parse(text: &str, around: &QueryContext) -> Result<Self> {
         if text.len() > QUERY_CAP {
             return Self::plain(text);
         }
@@ -116,7 +116,7 @@ impl Query {
         }
     }
 
-    fn parse_typed(text: &str, around: &Surroundings) -> Result<Self> {
+    fn parse_typed(text: &str, around: &QueryContext) -> Result<Self> {
         let parsed = parse::parse(text, around)?;
         let shape = shape_of(text, &parsed.chunks);
         Self {
@@ -390,7 +390,7 @@ mod tests {
 
     /// Shows pieces as their terms, whole identifiers in brackets, quoted pieces in quotes.
     fn show(text: &str) -> String {
-        let query = Query::parse(text, &Surroundings::default()).expect("a query");
+        let query = Query::parse(text, &QueryContext::default()).expect("a query");
         let show = |chunk: &Chunk| {
             let mut shown = chunk.terms.join("+");
             chunk.wholes.iter().for_each(|whole| shown += &format!("[{whole}]"));
@@ -417,7 +417,7 @@ mod tests {
 
     #[test]
     fn queries_are_bounded() {
-        let refused = |text: &str| Query::parse(text, &Surroundings::default()).is_err();
+        let refused = |text: &str| Query::parse(text, &QueryContext::default()).is_err();
         assert!(refused("") && refused("?!") && refused(&"-".repeat(5000)));
         assert!(refused(&"(a OR ".repeat(30)));
         assert!(Query::literal(&"a".repeat(5000), false).is_err() && Query::quoted(&"a ".repeat(300)).is_err());
@@ -431,13 +431,13 @@ mod tests {
         let trace =
             |number: usize| format!("  at Object.handler{number} (src/a/b.js:{number}:7) && -x is:it /(/ OR \n");
         let text: String = (0..500).map(trace).collect();
-        let query = Query::parse(&text, &Surroundings::default()).expect("a query");
+        let query = Query::parse(&text, &QueryContext::default()).expect("a query");
         assert!(query.thinned && query.needs.is_empty() && query.conditions.is_empty() && query.without.is_empty());
         assert!(query.chunks.iter().map(Chunk::size).sum::<usize>() <= TERMS_CAP);
         assert!(query.chunks.iter().any(|chunk| chunk.terms.contains(&"handler".to_string())));
         assert!(query.sequence().is_empty());
         for endless in ["\"key\":[1,2],".repeat(500), "文字".repeat(600), "🚀".repeat(3000)] {
-            let query = Query::parse(&endless, &Surroundings::default()).expect("a query");
+            let query = Query::parse(&endless, &QueryContext::default()).expect("a query");
             assert!(query.thinned && !query.chunks.is_empty());
         }
     }

@@ -16,7 +16,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::filter::{Condition, FIELDS, Surroundings};
+use crate::query::filter::{Condition, FIELDS, QueryContext};
 use crate::query::pattern::Pattern;
 use crate::query::{Chunk, Node, chunk};
 use crate::tokenize;
@@ -63,7 +63,7 @@ enum TokenKind {
 }
 
 /// Parses a query. The error of an invalid one marks the part that cannot be parsed.
-pub(super) fn parse(text: &str, around: &Surroundings) -> Result<Parsed> {
+pub(super) fn parse(text: &str, around: &QueryContext) -> Result<Parsed> {
     let mut tokens = tokens(text);
     let has_operators =
         tokens.iter().any(|token| matches!(token.kind, TokenKind::Or | TokenKind::And | TokenKind::Not));
@@ -112,7 +112,7 @@ impl Parsed {
 
 struct Parser<'q> {
     text: &'q str,
-    around: &'q Surroundings,
+    around: &'q QueryContext,
     tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
     depth: usize,
     doubtful: bool,
@@ -421,7 +421,7 @@ mod tests {
 
     /// Shows a query as its words, `+` requirements, `-` exclusions and `[conditions]`, or as its error.
     fn show(text: &str) -> String {
-        match parse(text, &Surroundings::default()) {
+        match parse(text, &QueryContext::default()) {
             Ok(parsed) => {
                 let mut shown: Vec<String> =
                     parsed.chunks.into_iter().map(|chunk| show_node(&Node::Words(chunk))).collect();

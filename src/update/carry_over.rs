@@ -272,7 +272,7 @@ fn take_over_file(
     if file.checkpoint.forgotten || forgotten.contains(file.checkpoint.session_id()) {
         return writer.checkpoint(&file.checkpoint.forgotten(), None, false);
     }
-    let kept = documents.iter().filter(|document| document.via.is_none()).count() as u64;
+    let kept = documents.iter().filter(|document| document.seen_via_agent.is_none()).count() as u64;
     let is_incomplete = losses.note(index, &file, kept, report);
     let mut checkpoint = file.checkpoint;
     if checkpoint.gone_since.is_none() {

@@ -65,7 +65,7 @@ pub fn update(folder: &IndexFolder, roots: &[Root], options: &UpdateOptions, wat
         && plan.is_empty()
         && !plan.suspect
     {
-        if plan.litter || folder.has_unfinished() {
+        if plan.has_leftovers || folder.has_unfinished() {
             // Taking the lock cleans up. If it fails, another process is writing or the folder is read-only; both are
             // fine.
             let _ = folder.lock(Duration::ZERO);
@@ -93,7 +93,7 @@ impl Run<'_> {
     fn plan(self, folder: &IndexFolder) -> Result<Option<Plan>> {
         let Some(reader) = folder.read()? else { return Ok(None) };
         let plan = Plan::since(&reader, self.scan, self.roots, self.options.confirm)?;
-        Ok(Some(Plan { litter: reader.has_leftovers(), ..plan }))
+        Ok(Some(Plan { has_leftovers: reader.has_leftovers(), ..plan }))
     }
 
     /// Carries out the plan, or builds a new index if the existing one is unusable.

@@ -42,7 +42,7 @@ pub(super) struct Plan {
     /// Set if the index must be checked: the last run did not finish, or the damage flag is set.
     pub(super) suspect: bool,
     /// Set if a run that failed or was killed has left files in the index folder.
-    pub(super) litter: bool,
+    pub(super) has_leftovers: bool,
 }
 
 impl Work {
@@ -224,7 +224,7 @@ impl Plan {
 
 /// Returns the other transcripts that contain messages of a subagent.
 fn parents_of(file: &Checkpoint, agent: &str, reader: &Reader) -> Result<Vec<Checkpoint>> {
-    let mut parents = reader.files_that_saw(file.session_id(), agent)?;
+    let mut parents = reader.files_with_messages_of(file.session_id(), agent)?;
     parents.retain(|parent| !parent.forgotten && parent.gone_since.is_none() && parent.key() != file.key());
     Ok(parents)
 }

@@ -276,12 +276,12 @@ impl<'a> FileReading<'a> {
     fn reject_utf16(&mut self, place: Place) {
         let reason = "the file is UTF-16, not UTF-8".to_string();
         self.builder.take(place, Reading::Bad { reason, text: "".into() });
-        self.builder.state.passed_over.insert(UTF16.to_string(), 1);
+        self.builder.state.skipped_types.insert(UTF16.to_string(), 1);
     }
 
     /// Reports whether the file was rejected because of its encoding.
     fn is_rejected(&self) -> bool {
-        self.builder.state.passed_over.contains_key(UTF16)
+        self.builder.state.skipped_types.contains_key(UTF16)
     }
 
     /// Reads a spilled tool output in parts.
@@ -334,7 +334,7 @@ impl<'a> FileReading<'a> {
         if self.gate.fresh || !(self.work.was_seen || self.gate.agents.is_behind(agent)) {
             return Ok(());
         }
-        let own = documents.iter().filter(|document| document.via.is_none());
+        let own = documents.iter().filter(|document| document.seen_via_agent.is_none());
         let mut messages: Vec<_> =
             own.filter_map(|document| Some((&document.session, document.uuid.as_ref()?))).collect();
         messages.dedup();

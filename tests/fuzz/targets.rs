@@ -5,7 +5,7 @@ use unspool::document::{Builder, Document, FileState, Place, normal_path};
 use unspool::index::Checkpoint;
 use unspool::query::glob::{self, Glob};
 use unspool::query::names;
-use unspool::query::{Query, Surroundings};
+use unspool::query::{Query, QueryContext};
 use unspool::redact;
 use unspool::transcript::discover::SourceKind;
 use unspool::transcript::{self, Reading};
@@ -53,7 +53,7 @@ fn document(bytes: &[u8]) {
         let (twice, kept) = folded(kind, bytes, true);
         assert_eq!(once, twice);
         assert_eq!(state, kept);
-        let own = once.iter().filter(|document| document.via.is_none()).count();
+        let own = once.iter().filter(|document| document.seen_via_agent.is_none()).count();
         assert_eq!(own as u64, state.documents);
         for document in &once {
             let written = serde_json::to_string(document).expect("written");
@@ -97,7 +97,7 @@ fn checkpoint(bytes: &[u8]) {
 /// A query is taken apart or refused.
 fn query(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let around = Surroundings { folder: Some("/w/x".into()), home: Some("/home/u".into()), ..Surroundings::default() };
+    let around = QueryContext { folder: Some("/w/x".into()), home: Some("/home/u".into()), ..QueryContext::default() };
     let queries = [
         Query::parse(&text, &around),
         Query::plain(&text),

@@ -144,7 +144,7 @@ pub(crate) fn answer(
     }
     let mut marked = Vec::new();
     if let Some(text) = &request.query {
-        let query = Query::parse(text, &context.surroundings())?;
+        let query = Query::parse(text, &context.query_context())?;
         marked = query.terms().map(str::to_string).collect();
         match best_hit(reader, &target, text, context)? {
             Some(hit) => target = hit,
@@ -312,7 +312,7 @@ impl Conversation {
 
     /// Returns the ranges of abandoned lines, in order, without overlaps.
     fn abandoned(&self) -> Vec<(u64, u64)> {
-        let mut all = self.file.as_ref().map(|file| file.state.tally.abandoned.clone()).unwrap_or_default();
+        let mut all = self.file.as_ref().map(|file| file.state.totals.abandoned.clone()).unwrap_or_default();
         all.sort_unstable();
         let mut merged: Vec<(u64, u64)> = Vec::new();
         for (from, to) in all {
@@ -328,7 +328,7 @@ impl Conversation {
     fn by_prompt(&self) -> HashMap<u64, Vec<Agent>> {
         let mut found: HashMap<u64, Vec<Agent>> = HashMap::new();
         for file in self.agents.iter().rev() {
-            if let Some(prompt) = file.state.tally.sent_by {
+            if let Some(prompt) = file.state.totals.sent_by {
                 found.entry(prompt).or_default().push(agent_of(file));
             }
         }
@@ -340,7 +340,7 @@ fn agent_of(file: &Checkpoint) -> Agent {
     let state = &file.state;
     let title = redact(agent_title(state)).into_owned();
     let id = file.agent_id().unwrap_or_default().to_string();
-    Agent { id, title, answers: state.tally.answers, tool_uses: state.tally.calls, key: Some(file.key()) }
+    Agent { id, title, answers: state.totals.answers, tool_uses: state.totals.calls, key: Some(file.key()) }
 }
 
 /// Reads a conversation piece by piece.

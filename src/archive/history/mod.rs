@@ -21,7 +21,7 @@ use crate::archive::scope;
 use crate::archive::session_info::{Lookup, SessionInfo};
 use crate::document::{Document, FileEffect, Kind, normal_path};
 use crate::error::Result;
-use crate::index::{FileKey, Reader, Said};
+use crate::index::{FileKey, PromptPlace, Reader};
 use crate::query::Filter;
 use crate::redact::{redact, redact_lines};
 use crate::tokenize;
@@ -30,7 +30,7 @@ use crate::transcript::{Call, Hunk};
 use crate::untrusted::Untrusted;
 pub use blame::{Blame, Story, Writer};
 use blame::{blame, why};
-use path::{Here, Wanted, identity, readings};
+use path::{Here, PathPattern, identity, path_patterns};
 pub use recover::{Recovered, Uncertain, VersionInfo};
 use recover::{recover, versions};
 use timeline::StepCollector;
@@ -215,8 +215,8 @@ pub struct Action {
 /// Lists the actions on the requested files. The file with the newest action comes first.
 fn file(reader: &Reader, request: &Request) -> Result<Vec<FileActions>> {
     let mut view = View::new(reader, request.reveal);
-    for wanted in readings(&request.path, &request.here) {
-        let found = view.list(&wanted, request)?;
+    for pattern in path_patterns(&request.path, &request.here) {
+        let found = view.list(&pattern, request)?;
         if !found.is_empty() {
             return Ok(found);
         }
@@ -227,13 +227,13 @@ fn file(reader: &Reader, request: &Request) -> Result<Vec<FileActions>> {
 /// Returns the requested files that were ever changed or read. If the path names a file, files below it do not count.
 fn files_meant(reader: &Reader, request: &Request) -> Result<Vec<String>> {
     let scope = Scope { reads: true, ..Scope::default() };
-    for wanted in readings(&request.path, &request.here) {
-        let (tool_calls, touches) = tool_calls::find(reader, &wanted, scope, None)?;
+    for pattern in path_patterns(&request.path, &request.here) {
+        let (tool_calls, touches) = tool_calls::find(reader, &pattern, scope, None)?;
         let happened = touches.iter().filter(|touch| tool_calls[touch.tool_call].happened() == Some(true));
         let mut files: BTreeMap<String, String> =
             happened.map(|touch| (identity(&touch.path), touch.path.clone())).collect();
-        if files.values().any(|path| wanted.names(path)) {
-            files.retain(|_, path| wanted.names(path));
+        if files.values().any(|path| pattern.names(path)) {
+            files.retain(|_, path| pattern.names(path));
         }
         if !files.is_empty() {
             return Ok(files.into_values().collect());
@@ -246,7 +246,7 @@ fn files_meant(reader: &Reader, request: &Request) -> Result<Vec<String>> {
 struct View<'r> {
     reader: &'r Reader,
     known: Lookup<'r>,
-    prompts: HashMap<FileKey, Vec<Said>>,
+    prompts: HashMap<FileKey, Vec<PromptPlace>>,
     reveal: bool,
 }
 
@@ -281,11 +281,11 @@ impl<'r> View<'r> {
     }
 
     /// Lists the actions on the files that match one reading of the path.
-    fn list(&mut self, wanted: &Wanted, request: &Request) -> Result<Vec<FileActions>> {
+    fn list(&mut self, pattern: &PathPattern, request: &Request) -> Result<Vec<FileActions>> {
         let (mut tool_calls, mut touches) =
-            tool_calls::find(self.reader, wanted, request.scope, Some(&request.filter))?;
+            tool_calls::find(self.reader, pattern, request.scope, Some(&request.filter))?;
         if request.scope.mentions {
-            let (more, mentions) = mentions(self.reader, wanted, &request.filter, &tool_calls, &touches)?;
+            let (more, mentions) = mentions(self.reader, pattern, &request.filter, &tool_calls, &touches)?;
             tool_calls.extend(more);
             touches.extend(mentions);
         }
@@ -465,7 +465,7 @@ struct Mention {
 /// indexes in the new touches count on from there.
 fn mentions(
     reader: &Reader,
-    wanted: &Wanted,
+    pattern: &PathPattern,
     filter: &Filter,
     tool_calls: &[ToolCall],
     touches: &[FileTouch],
@@ -473,7 +473,7 @@ fn mentions(
     // A message that touches the file is listed as that touch. It is not a mention as well.
     let touching: HashSet<&str> =
         touches.iter().filter_map(|touch| tool_calls[touch.tool_call].call.uuid.as_deref()).collect();
-    let mut found = find_mentions(reader, wanted, filter, touches, &touching)?;
+    let mut found = find_mentions(reader, pattern, filter, touches, &touching)?;
     // The earliest copy of a message must come first, in whatever order the copies were indexed. The conversation
     // itself goes before a subagent's copy of it.
     found.sort_by(|a, b| {
@@ -487,12 +487,12 @@ fn mentions(
 /// Finds the messages that name a file, except those whose ids are in `touching`.
 fn find_mentions(
     reader: &Reader,
-    wanted: &Wanted,
+    pattern: &PathPattern,
     filter: &Filter,
     touches: &[FileTouch],
     touching: &HashSet<&str>,
 ) -> Result<Vec<Mention>> {
-    let Some(name) = wanted.name() else { return Ok(Vec::new()) };
+    let Some(name) = pattern.name() else { return Ok(Vec::new()) };
     // The index looks for the file name only, because a message may give the path relative to any folder. Whole
     // identifiers are left out: they have no position of their own, so they cannot be part of a phrase.
     let file_name = name.rsplit('/').next().unwrap_or(&name);
@@ -505,7 +505,7 @@ fn find_mentions(
         let is_new = message.part == 0
             && !message.is_duplicate
             && message.uuid.as_deref().is_some_and(|uuid| !touching.contains(uuid));
-        if is_new && let Some(name) = wanted.named_in(&message.text, message.cwd.as_deref()) {
+        if is_new && let Some(name) = pattern.named_in(&message.text, message.cwd.as_deref()) {
             let path = known_file(touches, &message, name);
             found.push(Mention { key, path, message });
         }

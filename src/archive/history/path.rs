@@ -8,7 +8,7 @@ use crate::query::glob::{Glob, is_pattern};
 
 /// One reading of a typed path, which matches some files.
 #[derive(Clone, Debug)]
-pub(super) enum Wanted {
+pub(super) enum PathPattern {
     /// One path and everything below it. Contains all its spellings.
     Whole(Vec<String>),
     /// The tail of a path and everything below it.
@@ -28,8 +28,8 @@ pub(super) struct Here {
     pub(super) home: Option<String>,
 }
 
-/// Returns the readings of a path, the most literal first.
-pub(super) fn readings(text: &str, here: &Here) -> Vec<Wanted> {
+/// Returns the path_patterns of a path, the most literal first.
+pub(super) fn path_patterns(text: &str, here: &Here) -> Vec<PathPattern> {
     let path = normal_path(text, None);
     let is_absolute = is_absolute(&path);
     let whole = normal_path(text, Some(&here.cwd));
@@ -40,25 +40,25 @@ pub(super) fn readings(text: &str, here: &Here) -> Vec<Wanted> {
         );
         spellings.extend(whole.strip_prefix("~/").map(|rest| format!("{home}/{rest}")));
     }
-    let mut readings = vec![Wanted::Whole(spellings)];
+    let mut path_patterns = vec![PathPattern::Whole(spellings)];
     let tail = path.trim_start_matches("../");
     if !is_absolute && !tail.is_empty() && tail != "." && tail != ".." {
-        readings.push(Wanted::Tail(tail.to_string()));
+        path_patterns.push(PathPattern::Tail(tail.to_string()));
     }
     // A file with this very name comes before the files that match it as a pattern: `app/[slug]/page.tsx`.
     if is_pattern(&path) {
         let glob = |path: &str| Glob::new(&path.to_lowercase());
-        readings.push(Wanted::Glob(glob(&normal_path(text, Some(&here.cwd)))));
-        readings.extend((!is_absolute).then(|| Wanted::TailGlob(glob(&path))));
+        path_patterns.push(PathPattern::Glob(glob(&normal_path(text, Some(&here.cwd)))));
+        path_patterns.extend((!is_absolute).then(|| PathPattern::TailGlob(glob(&path))));
     }
-    readings
+    path_patterns
 }
 
 fn is_absolute(path: &str) -> bool {
     path.starts_with(['/', '~']) || path.as_bytes().get(1) == Some(&b':')
 }
 
-impl Wanted {
+impl PathPattern {
     /// Returns the spellings to look up in the index.
     pub(super) fn spellings(&self) -> Vec<Spelling> {
         let both = |path: &str| [Spelling::Exact(path.to_lowercase()), Spelling::Below(path.to_lowercase())];
@@ -200,7 +200,7 @@ mod tests {
             ("/w/*/[!a-c]?.ts", "/w/src/bx.ts", None),
             ("/w", "/wide/x", None),
         ] {
-            let found = readings(typed, &here()).iter().position(|wanted| wanted.matches(path));
+            let found = path_patterns(typed, &here()).iter().position(|pattern| pattern.matches(path));
             assert_eq!(found, nth, "{typed} {path}");
         }
     }

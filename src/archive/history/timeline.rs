@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::archive::history::path::{Wanted, identity};
+use crate::archive::history::path::{PathPattern, identity};
 use crate::archive::history::replay::{Change, Known, Part, Step};
 use crate::archive::history::tool_calls::{self, FileTouch, ToolCall};
 use crate::archive::history::{FileAction, Scope};
@@ -90,9 +90,9 @@ impl<'r> StepCollector<'r> {
 
     /// Returns the steps of a file up to a time. Follows it back through up to `names` renames and copies.
     fn steps(&mut self, path: &str, until: i64, names: usize) -> Result<Vec<Recorded>> {
-        let wanted = Wanted::Whole(vec![path.to_string()]);
+        let pattern = PathPattern::Whole(vec![path.to_string()]);
         let scope = Scope { reads: true, ..Scope::default() };
-        let (tool_calls, mut touches) = tool_calls::find(self.reader, &wanted, scope, None)?;
+        let (tool_calls, mut touches) = tool_calls::find(self.reader, &pattern, scope, None)?;
         touches.retain(|touch| {
             let tool_call = &tool_calls[touch.tool_call];
             identity(&touch.path) == identity(path)

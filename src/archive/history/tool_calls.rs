@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::archive::history::path::{self, Wanted, folders_above, identity};
+use crate::archive::history::path::{self, PathPattern, folders_above, identity};
 use crate::archive::history::{FileAction, Scope};
 use crate::archive::tool_pairs::first_result;
 use crate::document::{Document, FileEffect, Kind, Touch, is_shell, normal_path, touched};
@@ -70,14 +70,14 @@ impl ToolCall {
     }
 }
 
-/// Finds everything that was done with the wanted files.
+/// Finds everything that was done with the files of a pattern.
 pub(super) fn find(
     reader: &Reader,
-    wanted: &Wanted,
+    pattern: &PathPattern,
     scope: Scope,
     filter: Option<&Filter>,
 ) -> Result<(Vec<ToolCall>, Vec<FileTouch>)> {
-    let spellings = wanted.spellings();
+    let spellings = pattern.spellings();
     let kinds: &[Kind] = if scope.reads || scope.mentions {
         &[Kind::ToolUse, Kind::ToolResult, Kind::Attachment]
     } else {
@@ -92,9 +92,9 @@ pub(super) fn find(
     }
     let about = About { spellings: &spellings, kinds, without_tools: &without, filter, ..About::default() };
     let mut tool_calls = pair(reader, reader.about(&about)?)?;
-    let mut touches = touches_of(&tool_calls, 0, &|path| wanted.matches(path));
+    let mut touches = touches_of(&tool_calls, 0, &|path| pattern.matches(path));
     let mut files: BTreeSet<String> = touches.iter().map(|touch| touch.path.clone()).collect();
-    wanted.prefer_exact(&mut files);
+    pattern.prefer_exact(&mut files);
     touches.retain(|touch| files.contains(&touch.path));
     let (more, of_folders) = calls_on_folders(reader, &files, tool_calls.len(), filter)?;
     tool_calls.extend(more);
@@ -217,7 +217,7 @@ fn path_of(reader: &Reader, key: FileKey) -> Result<String> {
     Ok(reader.summary(key)?.map(|file| file.path().to_string_lossy().into_owned()).unwrap_or_default())
 }
 
-/// Returns what calls do to the wanted files.
+/// Returns what calls do to the files of a pattern.
 fn touches_of(tool_calls: &[ToolCall], first: usize, is_wanted: &dyn Fn(&str) -> bool) -> Vec<FileTouch> {
     let mut touches = Vec::new();
     for (at, tool_call) in tool_calls.iter().enumerate() {

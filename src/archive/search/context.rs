@@ -49,7 +49,7 @@ pub(super) fn around(
 /// Reports whether this is a message of a subagent in the file of its parent. Such messages name no parent of their own, and
 /// the order of the file is that of the conversation.
 fn is_seen_from_outside(document: &Document) -> bool {
-    document.via.is_some() && document.parent.is_none()
+    document.seen_via_agent.is_some() && document.parent.is_none()
 }
 
 /// Takes messages of the same subagent in the order of the file.

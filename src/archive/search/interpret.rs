@@ -49,7 +49,7 @@ pub(super) fn interpret(reader: &Reader, request: &SearchRequest, context: &Cont
 
 /// Parses the query of a request.
 fn query(reader: &Reader, request: &SearchRequest, context: &Context) -> Result<Query> {
-    let around = context.surroundings();
+    let around = context.query_context();
     match (request.text.as_deref(), request.literal.as_deref()) {
         (None, None) => Ok(Query::everything()),
         // Not trimmed: blanks are to be found too.

@@ -121,12 +121,12 @@ impl Builder<'_> {
         input: &str,
     ) -> bool {
         self.state.tool_uses += 1;
-        self.state.tally.calls += 1;
+        self.state.totals.calls += 1;
         let words = clean::tool_words(input);
         let cwd = event.cwd.as_deref().or(self.state.cwd.as_deref());
         let mut files: Vec<String> = words.files.iter().take(FILES_KEPT).map(|file| normal_path(file, cwd)).collect();
         if CHANGING.contains(&name) {
-            files.iter().for_each(|file| self.state.tally.changed(file));
+            files.iter().for_each(|file| self.state.totals.changed(file));
         }
         if let Some(command) = words.command.as_ref().filter(|_| is_shell(name)) {
             files.extend(touched(command, cwd).into_iter().map(|touch| touch.path));

@@ -21,7 +21,7 @@ const PROMPT_KEPT: usize = 200;
 /// kept part.
 const PROMPT_SEEN: usize = 32 << 10;
 /// The number of prompts remembered by their beginnings. Measured: `last-prompt` usually repeats one of the last 4.
-const SAID_KEPT: usize = 32;
+const RECENT_PROMPTS_KEPT: usize = 32;
 /// The number of characters, without white space, that identify the beginning of a prompt. Claude Code cuts it at 200
 /// characters, including white space.
 const BEGINNING: usize = 100;
@@ -188,12 +188,12 @@ impl Builder<'_> {
         document.text_hash = Some(hash);
         if self.kind == SourceKind::Agent && !self.state.prompted {
             document.is_duplicate = true;
-            self.state.tally.sent_by = Some(hash);
+            self.state.totals.sent_by = Some(hash);
         }
         self.state.prompted = true;
         if !std::mem::replace(&mut self.counted, true) {
             if document.role == Role::Human {
-                self.state.tally.prompt(hash);
+                self.state.totals.prompt(hash);
             }
             self.state.prompts += u64::from(matches!(document.role, Role::Human | Role::Programmatic));
         }
@@ -204,18 +204,18 @@ impl Builder<'_> {
     /// Remembers the beginning of a prompt, because `last-prompt` lines repeat it.
     fn remember_beginning(&mut self, words: &str) {
         let hash = beginning_hash(words);
-        if !self.state.said.contains(&hash) {
-            self.state.said.push_back(hash);
+        if !self.state.recent_prompts.contains(&hash) {
+            self.state.recent_prompts.push_back(hash);
         }
-        if self.state.said.len() > SAID_KEPT {
-            self.state.said.pop_front();
+        if self.state.recent_prompts.len() > RECENT_PROMPTS_KEPT {
+            self.state.recent_prompts.pop_front();
         }
     }
 
     /// Processes a `last-prompt` line: the beginning of a prompt, which Claude Code uses in place of a title. It
     /// usually repeats a prompt of this file, but it may be the only remaining copy.
     pub(super) fn last_prompt(&mut self, place: Place, event: &Event<'_>, text: &str) {
-        if self.state.said.contains(&beginning_hash(text)) {
+        if self.state.recent_prompts.contains(&beginning_hash(text)) {
             return self.pass(event, "last-prompt");
         }
         self.remember_beginning(text);
@@ -261,7 +261,7 @@ impl Builder<'_> {
             self.remember_beginning(&message.words);
         }
         if kind == Kind::Queued && message.role == Role::Human {
-            self.state.tally.queued(hash);
+            self.state.totals.queued(hash);
         }
         self.push(place, Document { role: message.role, kind, text_hash: Some(hash), ..base }, &message.words)
     }

@@ -43,7 +43,7 @@ pub struct RawHit {
 
 /// Collects all matches and scores them.
 pub(in crate::index) struct HitCollector {
-    pub(in crate::index) wanted: Wanted,
+    pub(in crate::index) filter: HitFilter,
     /// Each adds to the score of the documents that match it.
     pub(in crate::index) ranking: Vec<Box<dyn Weight>>,
     /// Matches documents with all words of the query in order, and adds to their score.
@@ -54,7 +54,7 @@ pub(in crate::index) struct HitCollector {
 
 /// Restricts and weighs the collected documents.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::index) struct Wanted {
+pub(in crate::index) struct HitFilter {
     /// A session to leave out.
     pub(in crate::index) without: Option<u64>,
     /// The weight of a document, by its class.
@@ -62,7 +62,7 @@ pub(in crate::index) struct Wanted {
 }
 
 pub(in crate::index) struct SegmentHitCollector {
-    wanted: Wanted,
+    filter: HitFilter,
     ranking: Vec<Probe>,
     in_order: Option<Probe>,
     rare: Option<Probe>,
@@ -81,7 +81,7 @@ impl Collector for HitCollector {
         let columns = reader.fast_fields();
         let column = |name: &str| -> tantivy::Result<Arc<dyn ColumnValues<u64>>> { Ok(values(columns.u64(name)?)) };
         Ok(SegmentHitCollector {
-            wanted: self.wanted,
+            filter: self.filter,
             ranking: self.ranking.iter().map(|weight| Probe::new(&**weight, reader)).collect::<tantivy::Result<_>>()?,
             in_order: self.in_order.as_ref().map(|weight| Probe::new(&**weight, reader)).transpose()?,
             rare: self.rare.as_ref().map(|weight| Probe::new(&**weight, reader)).transpose()?,
@@ -115,12 +115,12 @@ impl SegmentCollector for SegmentHitCollector {
     fn collect(&mut self, doc: DocId, score: Score) {
         let class = self.class.get_val(doc);
         let session = self.session.get_val(doc);
-        if self.wanted.without == Some(session) {
+        if self.filter.without == Some(session) {
             return;
         }
         let in_order = self.in_order.as_mut().and_then(|words| words.score(doc));
         let rare = self.rare.as_mut().is_some_and(|word| word.matches(doc));
-        let score = (score + self.ranking_score(doc) + in_order.unwrap_or(0.0)) * (self.wanted.prior)(class);
+        let score = (score + self.ranking_score(doc) + in_order.unwrap_or(0.0)) * (self.filter.prior)(class);
         self.matches.push(RawHit {
             address: DocAddress::new(self.segment, doc),
             score,

@@ -30,14 +30,13 @@ impl Reader {
         let best = factors.values().map(|factors| factors.lifted).fold(0.0, f32::max);
         for (hit, _) in to_read.into_iter().zip(confirmed).filter(|(_, is_confirmed)| *is_confirmed) {
             let Some(factors) = factors.get_mut(&hit.group) else { continue };
-            let before = (factors.lifted * factors.verbatim).max(f32::MIN_POSITIVE);
             factors.verbatim *= AS_TYPED;
             // More than one identifier hardly ever matches letter by letter by chance. So this hit comes before texts
             // that only contain the words more often. Paths are excluded, because many listings contain them.
             if query.shape != Shape::Path && query.chunks.len() > 1 {
                 factors.lift_to((factors.lifted + 2.0 * best) / 3.0);
             }
-            hit.score *= factors.lifted * factors.verbatim / before;
+            hit.score = factors.score();
         }
     }
 }
@@ -150,7 +149,7 @@ mod tests {
             ("\"display mode\"", "", None),
             ("(mode)", "", None),
         ] {
-            let parsed = Query::parse(query, &crate::query::Surroundings::default()).expect("a query");
+            let parsed = Query::parse(query, &crate::query::QueryContext::default()).expect("a query");
             assert_eq!(as_typed(&parsed).map(|typed| typed.is_in(text)), expected, "{query}");
         }
     }

@@ -28,10 +28,10 @@ use crate::index::file_key::FileKey;
 use crate::index::hash_map::HashMap64;
 use crate::index::hash_map::HashSet64;
 use crate::index::rank::candidates::{Candidates, SearchPlan};
-use crate::index::rank::collect::{Details, HitCollector, RawHit, ShownElsewhere, Wanted, dedup};
+use crate::index::rank::collect::{Details, HitCollector, HitFilter, RawHit, ShownElsewhere, dedup};
 use crate::index::rank::score::prior_for;
 use crate::index::rank::spelling::Corrections;
-use crate::index::rank::weights::{RESCORED, RESERVED, UNKNOWN_SESSION};
+use crate::index::rank::weights::{RESCORED, RESERVED};
 use crate::index::read::Reader;
 use crate::index::schema::{from_class, session_key};
 use crate::query::{Filter, Query};
@@ -94,6 +94,11 @@ pub struct Factors {
 }
 
 impl Factors {
+    /// The score. Nothing else may compute one from factors.
+    pub(in crate::index) fn score(&self) -> f32 {
+        self.lifted * self.kind * self.coverage * self.verbatim * self.age
+    }
+
     /// Sets the product of the first three factors, and `lift` to match it.
     fn lift_to(&mut self, lifted: f32) {
         self.lifted = lifted;
@@ -209,11 +214,13 @@ impl Reader {
     /// Returns all documents that match, with their first scores. Plain words select up to `budget` documents.
     fn matches(&self, plan: SearchPlan<'_>, budget: u64) -> tantivy::Result<Vec<RawHit>> {
         let Candidates { query, ranking, in_order, rare } = self.candidates(plan, budget)?;
-        let wanted =
-            Wanted { without: plan.filter.without_session.as_deref().map(session_key), prior: prior_for(plan.query) };
+        let filter = HitFilter {
+            without: plan.filter.without_session.as_deref().map(session_key),
+            prior: prior_for(plan.query),
+        };
         let scoring = EnableScoring::enabled_from_searcher(&self.searcher);
         let collector = HitCollector {
-            wanted,
+            filter,
             ranking: ranking.iter().map(|query| query.weight(scoring)).collect::<tantivy::Result<_>>()?,
             in_order: in_order.map(|words| words.weight(scoring)).transpose()?,
             rare: rare.map(|word| word.weight(scoring)).transpose()?,
@@ -261,10 +268,7 @@ impl Reader {
         for hit in titles.take(TITLES_CAP) {
             match self.named_session(hit.address)? {
                 Some(Some(session)) => hit.session = session_key(&session),
-                Some(None) => {
-                    hit.score *= UNKNOWN_SESSION;
-                    hit.is_nameless = true;
-                }
+                Some(None) => hit.is_nameless = true,
                 None => {}
             }
         }

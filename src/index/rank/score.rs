@@ -56,19 +56,20 @@ impl Reader {
         let is_distinctive = length >= BY_NO_CHANCE && search.query.shape != Shape::Path;
         let prior = prior_for(search.query);
         let mut factors = HashMap64::default();
-        let best = hits.iter().map(|hit| hit.score / prior(hit.class)).fold(0.0, f32::max);
+        let title = |hit: &RawHit| if hit.is_nameless { UNKNOWN_SESSION } else { 1.0 };
+        let best = hits.iter().map(|hit| hit.score * title(hit) / prior(hit.class)).fold(0.0, f32::max);
         for (index, hit) in hits.iter_mut().enumerate() {
             let kind = prior(hit.class);
-            let words = hit.score / kind;
+            let (first_score, title) = (hit.score / kind, title(hit));
+            let words = first_score * title;
             let lifted = match (is_about_file[index], hit.in_order && is_distinctive) {
                 // A query that names a file wants edits to it, even inside long messages.
                 (true, _) => best + words / 4.0,
                 (_, true) => (words + best) / 2.0,
                 _ => words,
             };
-            let title = if hit.is_nameless { UNKNOWN_SESSION } else { 1.0 };
             let mut hit_factors = Factors {
-                words: words / title,
+                words: first_score,
                 title,
                 kind,
                 coverage: COVERED_LEAST + (1.0 - COVERED_LEAST) * coverage[index] * coverage[index],
@@ -83,7 +84,7 @@ impl Reader {
                 ..Factors::default()
             };
             hit_factors.lift_to(lifted);
-            hit.score = lifted * kind * hit_factors.coverage * hit_factors.verbatim * hit_factors.age;
+            hit.score = hit_factors.score();
             factors.insert(hit.group, hit_factors);
         }
         Ok(factors)

@@ -41,7 +41,7 @@ pub struct About<'a> {
 
 /// A prompt, by time.
 #[derive(Clone, Copy, Debug)]
-pub struct Said {
+pub struct PromptPlace {
     time: i64,
     address: DocAddress,
 }
@@ -83,7 +83,7 @@ impl Reader {
     }
 
     /// Returns the prompts in a transcript, from a person or a program, sorted by time.
-    pub fn prompts_of(&self, file: FileKey) -> Result<Vec<Said>> {
+    pub fn prompts_of(&self, file: FileKey) -> Result<Vec<PromptPlace>> {
         let kinds = [Kind::Prompt, Kind::Command, Kind::Queued];
         let of_kind = self.any_name(self.fields.kind, kinds.iter().map(|kind| kind.name()));
         let of_file = term(self.fields.source, &file.text());
@@ -97,7 +97,7 @@ impl Reader {
                 let time = columns.i64("time")?.first(address.doc_id);
                 let is_prompt =
                     matches!(role, Role::Human | Role::Programmatic) && !(is_duplicate && kind != Kind::Queued);
-                prompts.extend(time.filter(|_| is_prompt).map(|time| Said { time, address }));
+                prompts.extend(time.filter(|_| is_prompt).map(|time| PromptPlace { time, address }));
             }
             prompts.sort_unstable_by_key(|prompt| (prompt.time, prompt.address));
             Ok(prompts)
@@ -105,7 +105,7 @@ impl Reader {
     }
 
     /// Returns the last prompt at or before `time` that is part of the conversation and above `line`.
-    pub fn prompt_before(&self, prompts: &[Said], time: i64, line: u64) -> Result<Option<Document>> {
+    pub fn prompt_before(&self, prompts: &[PromptPlace], time: i64, line: u64) -> Result<Option<Document>> {
         let end = prompts.partition_point(|prompt| prompt.time <= time);
         for prompt in prompts[..end].iter().rev() {
             let (_, document) = self.fetch_at(prompt.address)?;

@@ -225,14 +225,14 @@ impl Reader {
 
     /// Reports whether parents' transcripts may contain messages of a subagent.
     pub fn has_seen(&self, agent: &str) -> Result<bool> {
-        let term = Term::from_field_text(self.fields.via, agent);
+        let term = Term::from_field_text(self.fields.seen_via_agent, agent);
         self.guarded(|| Ok(self.searcher.doc_freq(&term)? > 0))
     }
 
     /// Returns the files of a session that contain messages of a subagent.
-    pub fn files_that_saw(&self, session: &str, agent: &str) -> Result<Vec<Checkpoint>> {
+    pub fn files_with_messages_of(&self, session: &str, agent: &str) -> Result<Vec<Checkpoint>> {
         let of_session = Term::from_field_text(self.fields.session, session);
-        let saw = Term::from_field_text(self.fields.flag, &schema::saw(agent));
+        let saw = Term::from_field_text(self.fields.flag, &schema::subagent_seen(agent));
         let found = self.guarded(|| self.with_both(&of_session, &saw))?;
         found.into_iter().map(|at| self.checkpoint_at(at)).collect()
     }

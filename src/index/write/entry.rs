@@ -9,8 +9,8 @@ use crate::document::{Document, Kind, MessageKey, Role, edits_files};
 use crate::index::checkpoint::Checkpoint;
 use crate::index::file_key::FileKey;
 use crate::index::schema::{
-    AGENT, CHECKPOINT_KIND, ERROR, Fields, MAIN_FILE, SEEN, WORDLESS, capped, class_of, saw, seen_term, session_key,
-    title_term,
+    AGENT, CHECKPOINT_KIND, ERROR, Fields, MAIN_FILE, SEEN, WORDLESS, capped, class_of, seen_term, session_key,
+    subagent_seen, title_term,
 };
 use crate::index::store::ids::{uuid_bytes, uuid_group};
 use crate::index::store::sealed::{seal_checkpoint, seal_document};
@@ -131,7 +131,7 @@ impl Fields {
         if document.error {
             put(self.flag, Leaf::Name(ERROR));
         }
-        if document.via.is_some() {
+        if document.seen_via_agent.is_some() {
             put(self.flag, Leaf::Name(SEEN));
         }
         if document.agent.is_some() || document.role == Role::Subagent {
@@ -139,7 +139,7 @@ impl Fields {
         }
         let names = [
             (self.agent, &document.agent),
-            (self.via, &document.via),
+            (self.seen_via_agent, &document.seen_via_agent),
             (self.tool, &document.tool),
             (self.model, &document.model),
             (self.branch, &document.branch),
@@ -151,8 +151,8 @@ impl Fields {
                 put(field, Leaf::Text(capped(value)));
             }
         }
-        if let (Some(agent), Some(id)) = (&document.via, original_id(&document)) {
-            put(self.via, Leaf::Text(seen_term(&document.session, agent, id)));
+        if let (Some(agent), Some(id)) = (&document.seen_via_agent, original_id(&document)) {
+            put(self.seen_via_agent, Leaf::Text(seen_term(&document.session, agent, id)));
         }
         for file in &document.files {
             put(self.path, Leaf::Text(file.clone()));
@@ -186,7 +186,8 @@ impl Fields {
         if !checkpoint.state.wordless.is_empty() {
             values.push((self.flag, Leaf::Name(WORDLESS)));
         }
-        values.extend(checkpoint.state.saw.iter().map(|agent| (self.flag, Leaf::Text(saw(agent)))));
+        values
+            .extend(checkpoint.state.subagents_seen.iter().map(|agent| (self.flag, Leaf::Text(subagent_seen(agent)))));
         Entry { values, _permit: permit }
     }
 }

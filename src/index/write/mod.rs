@@ -208,7 +208,7 @@ impl Writer {
     /// Deletes the copy of a subagent's message in its parent session, after the message was found in the subagent's
     /// own transcript.
     pub fn forget_seen(&self, session: &str, agent: &str, uuid: &str) -> Result<()> {
-        self.delete(Term::from_field_text(self.fields.via, &schema::seen_term(session, agent, uuid)))
+        self.delete(Term::from_field_text(self.fields.seen_via_agent, &schema::seen_term(session, agent, uuid)))
     }
 
     fn delete(&self, term: Term) -> Result<()> {

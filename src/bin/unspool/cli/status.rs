@@ -49,7 +49,7 @@ pub(crate) fn run(config: &Config, args: &StatusArgs) -> anyhow::Result<u8> {
             writeln!(out, "an index run is in progress ({holder})")?;
         }
         if args.verbose {
-            for (kind, number) in &status.passed_over {
+            for (kind, number) in &status.skipped_types {
                 writeln!(out, "skipped      {number:>9} × {}", unspool::untrusted::one_line(kind))?;
             }
             for (path, reason) in &status.scan.ignored {

@@ -108,7 +108,7 @@ impl Systemd<'_> {
         Ok(steps)
     }
 
-    fn ask(&self, args: &[&str]) -> Option<tools::Said> {
+    fn ask(&self, args: &[&str]) -> Option<tools::Output> {
         let systemctl = self.0.tools.find("systemctl")?;
         let args: Vec<String> = std::iter::once("--user").chain(args.iter().copied()).map(str::to_string).collect();
         tools::run(&systemctl, &args, None).ok()

@@ -20,14 +20,14 @@ pub(crate) struct Tools {
 
 /// The output and exit code of a program.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct Output {
     /// The exit code, or `None` if a signal ended it.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
 }
 
-impl Said {
+impl Output {
     pub(crate) fn ok(&self) -> bool {
         self.code == Some(0)
     }
@@ -71,7 +71,7 @@ impl Tools {
 }
 
 /// Runs a program to its end and collects its output.
-pub(crate) fn run(program: &Path, args: &[String], input: Option<&[u8]>) -> Result<Said, Error> {
+pub(crate) fn run(program: &Path, args: &[String], input: Option<&[u8]>) -> Result<Output, Error> {
     let failed = |error| Error::io("run", program, error);
     let mut command = Command::new(program);
     command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -88,7 +88,7 @@ pub(crate) fn run(program: &Path, args: &[String], input: Option<&[u8]>) -> Resu
         drop(stdin);
         let code = wait(&mut child, program)?;
         let stderr = stderr.join().unwrap_or_default();
-        Ok(Said {
+        Ok(Output {
             code,
             stdout: stdout.join().unwrap_or_default(),
             stderr: String::from_utf8_lossy(&stderr).trim().to_string(),
