@@ -28,6 +28,13 @@ pub enum Note {
         /// The word that was searched for.
         meant: String,
     },
+    /// No word of the query occurs anywhere. Hits for similar words would not be hits for the query.
+    UnknownWord {
+        /// A word of the query.
+        word: String,
+        /// Similar words that do occur, the most likely first.
+        similar: Vec<String>,
+    },
     /// Nothing matched the query as it was typed, so its operators were taken as plain words.
     AsPlainWords,
     /// Nothing contains the identifier as it was typed, only parts of it.
@@ -103,6 +110,9 @@ impl fmt::Display for Note {
                 if nearest.is_empty() { Ok(()) } else { write!(f, "; similar: {}", nearest.join(", ")) }
             }
             Self::Corrected { word, meant } => write!(f, "no match for {word}; searching for {meant} instead"),
+            Self::UnknownWord { word, similar } => {
+                write!(f, "nothing contains {word}; similar words: {}", similar.join(", "))
+            }
             Self::AsPlainWords => write!(f, "no exact match; searching for the words instead"),
             Self::PartsOnly { query } => write!(f, "nothing contains {query} as typed; showing partial matches"),
             Self::LongText { words } => write!(f, "a long text; searching for its {words} most significant words"),

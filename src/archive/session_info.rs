@@ -99,7 +99,8 @@ fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&FileS
     Ok(SessionInfo {
         id: session.into(),
         title: one_line_of(&title_of(reader, session, file)?),
-        project: file.project.clone().unwrap_or_default().into(),
+        // A transcript with only a title does not name its folder, but those of its subagents do.
+        project: file.project.clone().or_else(|| hit.project.clone()).unwrap_or_default().into(),
         branch: file.branch.clone().unwrap_or_default().into(),
         last: file.last,
         gone: file.gone_since.is_some(),

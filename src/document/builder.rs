@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use crate::document::ansi;
 use crate::document::clean;
 use crate::document::tags::{self, Markup};
-use crate::document::{Document, FileState, Kind, MessageKey, Role, TEXT_CAP, normal_path};
+use crate::document::{Document, FileState, Kind, MessageKey, Role, TEXT_CAP, Totals, normal_path};
 use crate::transcript::discover::SourceKind;
 use crate::transcript::{AgentDescription, Block, Body, Event, Reading, TitleBy};
 use user::{Speaker, beginning};
@@ -56,12 +56,25 @@ pub struct Builder<'s> {
     part: u32,
     /// Set if a prompt on the current line has been counted.
     counted: bool,
+    /// The place in [`FileState::inline_agents`] of the subagent that wrote the current line.
+    inline: Option<usize>,
 }
 
 impl<'s> Builder<'s> {
     /// Creates a builder that continues where `state` left off.
     pub fn new(kind: SourceKind, session: &'s str, agent: Option<&'s str>, state: FileState) -> Self {
-        Self { kind, session, agent, state, agents: None, forgotten: None, out: Vec::new(), part: 0, counted: false }
+        Self {
+            kind,
+            session,
+            agent,
+            state,
+            agents: None,
+            forgotten: None,
+            out: Vec::new(),
+            part: 0,
+            counted: false,
+            inline: None,
+        }
     }
 
     /// Sets what to leave out: messages in a parent's file that the subagent's own transcript also contains, and
@@ -142,6 +155,7 @@ impl<'s> Builder<'s> {
     fn event(&mut self, place: Place, mut event: Event<'_>) {
         self.learn(&event);
         self.follow(place, &event);
+        self.inline = self.inline_agent(&event);
         self.unknown_keys(place, &mut event);
         let body = std::mem::take(&mut event.body);
         match body {
@@ -152,7 +166,7 @@ impl<'s> Builder<'s> {
             Body::Assistant { blocks, message, model, usage, error } => {
                 let named = model.as_deref().filter(|model| *model != "<synthetic>");
                 let counted = [usage.input, usage.cache_write, usage.cache_read, usage.output];
-                self.state.totals.answer(message.as_deref(), named, counted);
+                self.totals().answer(message.as_deref(), named, counted);
                 let base = Document {
                     message: message.as_deref().map(MessageKey::of),
                     model: model.map(Cow::into_owned).filter(|model| model != "<synthetic>"),
@@ -269,6 +283,21 @@ impl<'s> Builder<'s> {
             _ => false,
         };
         self.state.totals.follow(place.line, uuid, event.parent.as_deref(), is_turn);
+    }
+
+    /// Returns the subagent of a line whose messages are in this file and that has no file of its own.
+    fn inline_agent(&mut self, event: &Event<'_>) -> Option<usize> {
+        let is_inline = event.sidechain && event.agent.is_none() && self.kind == SourceKind::Session;
+        let uuid = event.uuid.as_deref().filter(|_| is_inline)?;
+        Some(self.state.inline_agents.follow(uuid, event.parent.as_deref(), event.timestamp))
+    }
+
+    /// The totals that the current line counts for: those of the file, or those of a subagent in it.
+    fn totals(&mut self) -> &mut Totals {
+        match self.inline.and_then(|place| self.state.inline_agents.agents.get_mut(place)) {
+            Some(agent) => &mut agent.totals,
+            None => &mut self.state.totals,
+        }
     }
 
     /// An empty document with the fields that apply to the whole line.

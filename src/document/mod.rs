@@ -4,6 +4,7 @@
 //! checkpoint. Reading a file in ten runs therefore gives the same documents as reading it in one.
 
 mod totals;
+mod inline_agents;
 mod ansi;
 mod tags;
 mod clean;
@@ -20,6 +21,7 @@ use crate::transcript::Trace;
 
 pub use builder::{Builder, OwnTranscripts, Place};
 pub use clean::normal_path;
+pub use inline_agents::{InlineAgent, InlineAgents};
 pub use shell::{FileEffect, Touch, is_shell, touched};
 pub use totals::{PAUSE, Totals};
 
@@ -387,6 +389,9 @@ pub struct FileState {
     pub documents: u64,
     /// Totals of the conversation.
     pub totals: Totals,
+    /// Subagents whose messages are in this file and that have no file of their own.
+    #[serde(skip_serializing_if = "InlineAgents::is_empty")]
+    pub inline_agents: InlineAgents,
 }
 
 impl FileState {

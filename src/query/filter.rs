@@ -34,6 +34,15 @@ impl Filter {
         };
         self.meta || self.conditions.iter().any(implied)
     }
+
+    /// Reports whether the conditions on the time admit this time, in milliseconds since 1970.
+    pub fn admits_time(&self, time: i64) -> bool {
+        self.conditions.iter().all(|condition| match condition.test {
+            Test::Since(since) => (time >= since) != condition.negated,
+            Test::Until(until) => (time <= until) != condition.negated,
+            _ => true,
+        })
+    }
 }
 
 /// One condition of a filter.

@@ -1,6 +1,6 @@
 //! `sessions` and `resume`: the list compared with the files, and the marks of unusual sessions.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::env::Env;
 use crate::support::transcript::{session, user_line, uuid};
@@ -184,4 +184,94 @@ fn resume_becomes_claude_in_the_folder_of_the_session() {
     let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
     let real = std::fs::canonicalize(&folder).expect("there");
     assert_eq!((ran.status.code(), printed), (Some(7), format!("{}\n--resume {id}\n", real.display())));
+}
+
+/// A prompt and an answer with tokens, both with ids made from `number`.
+fn exchange(id: &str, number: u32, parent: Option<u32>) -> String {
+    let uuid = |number: u32, part: char| format!("{number:08}-0000-4000-8000-00000000000{part}");
+    let prompt = json!({"type": "user", "uuid": uuid(number, 'a'), "parentUuid": parent.map(|parent| uuid(parent, 'b')),
+        "sessionId": id, "timestamp": format!("2026-10-01T10:{number:02}:00.000Z"), "cwd": "/w",
+        "message": {"role": "user", "content": format!("question {number}")}});
+    let answer = json!({"type": "assistant", "uuid": uuid(number, 'b'), "parentUuid": uuid(number, 'a'),
+        "sessionId": id, "timestamp": format!("2026-10-01T10:{number:02}:30.000Z"), "cwd": "/w",
+        "message": {"id": format!("m{number}"), "model": "claude-opus-4-6", "role": "assistant",
+            "content": [{"type": "text", "text": format!("answer {number}")}],
+            "usage": {"input_tokens": 100, "output_tokens": 10}}});
+    format!("{prompt}\n{answer}\n")
+}
+
+/// All sessions by their ids, after indexing them.
+fn indexed_by_id(env: &Env) -> Vec<Value> {
+    env.index();
+    let mut rows = listed(env, &[]);
+    rows.sort_by_key(|row| row["session_id"].as_str().map(str::to_string));
+    rows
+}
+
+/// Sessions with the same messages were not linked, and their tokens counted twice.
+#[test]
+fn sessions_that_share_messages_are_linked_and_their_tokens_count_once() {
+    let env = Env::new();
+    let [original, fork, continued] = [session(1), session(2), session(3)];
+    let lines = |id: &str, numbers: &[u32]| -> String {
+        let parents = std::iter::once(None).chain(numbers.iter().map(|number| Some(*number)));
+        numbers.iter().zip(parents).map(|(number, parent)| exchange(id, *number, parent)).collect()
+    };
+    env.write(format!("-w/{original}.jsonl"), lines(&original, &[1, 2, 3, 4]));
+    env.write(format!("-w/{fork}.jsonl"), lines(&fork, &[1, 2, 3, 15, 16]));
+    env.write(format!("-w/{continued}.jsonl"), lines(&continued, &[1, 2, 3, 4, 27]));
+    let rows = indexed_by_id(&env);
+    let net = |row: &Value| row["tokens"]["input"].as_u64().zip(row["shared_tokens"]["input"].as_u64());
+    let net: Vec<_> = rows.iter().map(|row| net(row).map(|(all, shared)| all - shared)).collect();
+    assert_eq!(net, [Some(400), Some(200), Some(100)], "{rows:#?}");
+    let shared = |row: &Value| {
+        let shown = |other: &Value| format!("{} {} {}", other["session_id"], other["messages"], other["relation"]);
+        row["shared"].as_array().expect("a list").iter().map(shown).collect::<Vec<_>>().join("; ").replace('"', "")
+    };
+    assert_eq!(shared(&rows[0]), format!("{continued} 8 continued_in; {fork} 6 forked_into"));
+    assert_eq!(shared(&rows[1]), format!("{original} 6 forked_from; {continued} 6 forked_into"));
+    assert_eq!(shared(&rows[2]), format!("{original} 8 continues; {fork} 6 forked_from"));
+    let id = |row: &Value, key: &str| row[key].as_str().map(str::to_string);
+    assert_eq!((id(&rows[0], "continued_in"), id(&rows[1], "forked_from")), (Some(continued), Some(original.clone())));
+    assert_eq!(id(&rows[2], "continues"), Some(original));
+    let stats: Value = serde_json::from_str(&env.run(&["stats", "--json"]).stdout).expect("JSON");
+    assert_eq!(stats["tokens"]["input"], 700, "{stats}");
+    let shown = env.run(&["sessions", "-n", "1", "--sort", "tokens"]).stdout;
+    assert!(shown.contains("(8 messages shared)"), "{shown}");
+}
+
+/// Claude Code 1 wrote the messages of subagents into the file of the session. They counted as the session's own.
+#[test]
+fn subagents_inside_the_file_of_their_session_count_as_subagents() {
+    let env = Env::new();
+    let id = session(1);
+    let sidechain = |lines: String| lines.replace("\"type\":", "\"isSidechain\":true,\"type\":");
+    // Two subagents at the same time, after the first answer.
+    let inner: [String; 2] = [5, 6].map(|number| sidechain(exchange(&id, number, None)));
+    let more = sidechain(exchange(&id, 7, Some(5)));
+    env.write(
+        format!("-w/{id}.jsonl"),
+        [exchange(&id, 1, None), inner.concat(), more, exchange(&id, 8, Some(1))].concat(),
+    );
+    let rows = indexed_by_id(&env);
+    let [row] = rows.as_slice() else { panic!("{rows:#?}") };
+    assert_eq!((&row["tokens"]["input"], &row["agent_tokens"]["input"]), (&200.into(), &300.into()), "{row:#}");
+    let agents = row["agents"].as_array().expect("a list");
+    let shown: Vec<_> = agents.iter().map(|agent| (agent["title"].as_str(), agent["answers"].as_u64())).collect();
+    assert_eq!(shown, [(Some("question 5"), Some(2)), (Some("question 6"), Some(1))], "{row:#}");
+    assert_eq!((&row["prompts"], &row["messages"]), (&2.into(), &4.into()), "{row:#}");
+    let shown = env.run(&["show", "--no-refresh", agents[1]["agent_id"].as_str().expect("an id"), "--agents"]);
+    assert!(shown.code == 0 && shown.stdout.contains("question 6"), "{}", shown.stdout);
+}
+
+/// A transcript with only a title next to subagents had no project.
+#[test]
+fn a_session_with_only_a_title_gets_the_project_of_its_subagents() {
+    let env = Env::new();
+    let id = session(1);
+    let title = json!({"type": "summary", "summary": "A title", "leafUuid": "nowhere"});
+    env.write(format!("-w/{id}.jsonl"), format!("{title}\n"));
+    let agent = exchange(&id, 1, None).replace("\"type\":", "\"isSidechain\":true,\"agentId\":\"a1\",\"type\":");
+    env.write(format!("-w/{id}/subagents/agent-a1.jsonl"), agent);
+    assert_eq!(indexed_by_id(&env)[0]["project"], "/w");
 }

@@ -231,3 +231,62 @@ fn a_query_is_taken_as_it_was_typed() {
     assert_eq!(env.hits_with(&["-F", " error", "--messages"]).len(), 1);
     assert_eq!(env.hits_with(&["-F", "error", "--messages"]).len(), 2);
 }
+
+/// A word that occurs nowhere was replaced by a similar one, and the hits for that were shown with exit 0.
+#[test]
+fn a_word_that_occurs_nowhere_finds_nothing_and_similar_words_are_offered() {
+    let env = Env::new();
+    let id = session(1);
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "the oauth token expired before parseRetryAfter"));
+    env.index();
+    for query in ["oauht", "tokne oauht"] {
+        let ran = env.run(&["search", "--no-refresh", query]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{query}");
+        assert!(ran.stderr.contains("nothing contains oauht; similar words: oauth"), "{query}: {}", ran.stderr);
+    }
+    assert!(env.run(&["search", "--no-refresh", "oauht"]).stderr.contains("oauth (1 hit)"));
+    // Another word of the query occurs, or the word is a part of one that does.
+    for query in ["oauht expired", "parseRetryAf", "expir", "retryafter"] {
+        let ran = env.run(&["search", "--no-refresh", query]);
+        assert_eq!(ran.code, 0, "{query}: {}", ran.stderr);
+    }
+}
+
+/// A copy of a message in another session gave a hit a time before `--since`.
+#[test]
+fn since_never_shows_the_earlier_time_of_a_copy() {
+    let env = Env::new();
+    let line = |id: &str, day: u32| {
+        json!({"type": "user", "uuid": "00000001-0000-4000-8000-00000000000a", "sessionId": id, "cwd": "/w",
+            "timestamp": format!("2026-10-{day:02}T10:00:00.000Z"), "message": {"content": "the axolotl"}})
+    };
+    for (number, day) in [(1, 1), (2, 20)] {
+        let id = session(number);
+        env.write(format!("-w/{id}.jsonl"), format!("{}\n", line(&id, day)));
+    }
+    let time = |args: &[&str]| {
+        let ran = env.run(&[&["search", "--json", "axolotl"], args].concat());
+        let hit: Value = serde_json::from_str(ran.stdout.lines().next().expect("a hit")).expect("JSON");
+        hit["timestamp"].as_str().expect("a time").to_string()
+    };
+    assert!(time(&[]).starts_with("2026-10-01"));
+    assert!(time(&["--since", "2026-10-10"]).starts_with("2026-10-20"));
+}
+
+#[test]
+fn a_queued_slash_command_is_not_a_prompt() {
+    let env = Env::new();
+    let id = session(1);
+    let queued = |text: &str| {
+        let line = json!({"type": "queue-operation", "operation": "enqueue", "sessionId": id, "content": text,
+            "timestamp": "2026-10-01T10:00:05.000Z"});
+        format!("{line}\n")
+    };
+    env.write(
+        format!("-w/{id}.jsonl"),
+        [user_line(&id, 1, "start"), queued("/clear"), queued("/tmp/x is full"), queued("go on")].concat(),
+    );
+    let row: Value = serde_json::from_str(&env.run(&["sessions", "--json"]).stdout).expect("JSON");
+    assert_eq!(row["prompts"], 3, "{row}");
+    assert_eq!(env.count("clear kind:command"), 1);
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::archive::search::answer::{Hit, SessionHits};
 use crate::archive::search::context;
-use crate::archive::search::{Group, Question};
+use crate::archive::search::{Group, Question, all_conditions};
 use crate::archive::session_info::{Lookup, SessionInfo};
 use crate::archive::snippet::Marks;
 use crate::document::Document;
@@ -86,14 +86,16 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Returns the other sessions that contain the same line, and the earliest time of all copies.
+    /// Returns the other sessions that contain the same line, and the earliest time of all copies that the filter admits.
     fn copies(&self, key: FileKey, document: &Document) -> Result<(Vec<Untrusted>, Option<i64>)> {
         let mut sessions = Vec::new();
         let mut earliest = document.timestamp;
         let original = document.copied_from.as_deref();
         for uuid in document.uuid.as_deref().into_iter().chain(original) {
             for copy in self.reader.copies(uuid, key)? {
-                earliest = earliest.into_iter().chain(copy.timestamp).min();
+                let admitted =
+                    copy.timestamp.filter(|time| all_conditions(self.request, &self.request.query).admits_time(*time));
+                earliest = earliest.into_iter().chain(admitted).min();
                 sessions.push(copy.session);
             }
         }

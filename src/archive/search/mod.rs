@@ -14,13 +14,16 @@ use crate::archive::note::Note;
 use crate::archive::request::{Context, SearchRequest};
 use crate::archive::snippet::Marks;
 use crate::error::Result;
-use crate::index::{Corrections, Ranked, RawHit, Reader, Search, Sort, UnknownName};
+use crate::index::{Corrections, Meant, Ranked, RawHit, Reader, Search, Sort, UnknownName};
 use crate::query::{Filter, Query, Shape};
 use crate::tokenize::WHOLE_MARK;
 
 pub use answer::{Around, Hit, SearchAnswer, SessionHits, Suggestion};
 use hit::View;
 use page::Cursor;
+
+/// Number of views that show the hits of an answer in parallel.
+const VIEWS: usize = 16;
 
 /// An interpreted request.
 #[derive(Clone, Debug)]
@@ -54,7 +57,8 @@ pub(crate) fn search(reader: &Reader, request: &SearchRequest, context: &Context
     answer.next = answer.next.map(|cursor| cursor.of(interpret::fingerprint(request)));
     let mut found = answer.into_answer(&question);
     if found.total_hits == 0 {
-        found.notes.push(Note::Nothing { query: question.query.text.clone() });
+        let is_explained = found.notes.iter().any(|note| matches!(note, Note::UnknownWord { .. }));
+        found.notes.extend((!is_explained).then(|| Note::Nothing { query: question.query.text.clone() }));
         if request.suggest {
             found.suggestions = suggest::suggestions(reader, &question)?;
         }
@@ -76,12 +80,15 @@ fn read_both_ways(reader: &Reader, question: &Question) -> Result<Found> {
 }
 
 /// An answer before its notes are written.
+#[derive(Default)]
 struct Found {
     sessions: Vec<SessionHits>,
     total_hits: usize,
     total_sessions: usize,
     only_meta: bool,
     corrections: Vec<(String, String)>,
+    /// Words that occur nowhere, with similar ones, if no word of the query occurs.
+    nowhere: Vec<(String, Vec<String>)>,
     parts_only: bool,
     as_plain_words: bool,
     thinned: bool,
@@ -96,6 +103,7 @@ impl Found {
         let query = &question.query;
         let mut notes: Vec<Note> = self.unknown.into_iter().map(unknown_name).collect();
         notes.extend(self.corrections.into_iter().map(|(word, meant)| Note::Corrected { word, meant }));
+        notes.extend(self.nowhere.into_iter().map(|(word, similar)| Note::UnknownWord { word, similar }));
         let others = [
             (self.as_plain_words, Note::AsPlainWords),
             (self.parts_only, Note::PartsOnly { query: query.text.clone() }),
@@ -128,6 +136,10 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
         .then(|| Query { shape: Shape::Path, ..query.clone() });
     let query = named_file.as_ref().unwrap_or(query);
     let corrections = reader.corrections(query)?;
+    if corrections.all_guessed() {
+        let unknown = reader.unknown_names(&all_conditions(question, query))?;
+        return Ok(Found { nowhere: similar_words(&corrections), unknown, ..Found::default() });
+    }
     let plan = |strict| Search {
         query,
         filter: &question.filter,
@@ -146,10 +158,16 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
     let page = page::cut(&mut ranked, question);
     // In parallel, because decompressing the texts to show takes most of the time of a search.
     let marks = Marks::new(query, &corrections);
-    let show = |group: &Group| View::new(reader, question, &marks).session_hits(&ranked, group);
-    let sessions = page.groups.par_iter().with_max_len(1).map(show).collect::<Result<Vec<_>>>()?;
-    let plain = |term: &str| term.trim_start_matches(WHOLE_MARK).to_string();
-    let corrected = corrections.iter().filter_map(|(word, meant)| Some((plain(word), plain(&meant.first()?.term))));
+    // One view for several groups, because each looks up the sessions and files that it shows.
+    let per_view = page.groups.len().div_ceil(VIEWS).max(1);
+    let show = |groups: &[Group]| -> Result<Vec<SessionHits>> {
+        let mut view = View::new(reader, question, &marks);
+        groups.iter().map(|group| view.session_hits(&ranked, group)).collect()
+    };
+    let shown: Result<Vec<_>> = page.groups.par_chunks(per_view).with_max_len(1).map(show).collect();
+    let sessions = shown?.into_iter().flatten().collect();
+    let corrected = similar_words(&corrections).into_iter();
+    let corrected = corrected.filter_map(|(word, similar)| Some((word, similar.into_iter().next()?)));
     Ok(Found {
         sessions,
         total_hits: ranked.hits().len(),
@@ -157,6 +175,7 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
         only_meta: ranked.only_meta,
         corrections: corrected.collect(),
         unknown: reader.unknown_names(&all_conditions(question, query))?,
+        nowhere: Vec::new(),
         parts_only: has_parts_only(&ranked, query, &corrections),
         as_plain_words: false,
         thinned: query.thinned,
@@ -164,6 +183,14 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
         next: page.next,
         skipped: page.skipped,
     })
+}
+
+/// Returns each corrected word and the words that replace it, the most likely first.
+fn similar_words(corrections: &Corrections) -> Vec<(String, Vec<String>)> {
+    let plain = |term: &str| term.trim_start_matches(WHOLE_MARK).to_string();
+    let replaced =
+        |(word, meant): (&str, &[Meant])| (plain(word), meant.iter().map(|other| plain(&other.term)).collect());
+    corrections.iter().map(replaced).collect()
 }
 
 /// Reports whether the query is one identifier and the hits contain only parts of it.

@@ -2,13 +2,16 @@
 
 use crate::archive::search::answer::Suggestion;
 use crate::archive::search::exact::keep_matching;
-use crate::archive::search::{Question, all_conditions};
+use crate::archive::search::{Question, all_conditions, similar_words};
 use crate::error::Result;
 use crate::index::{Corrections, Reader, Search, Sort};
 use crate::query::{Condition, Filter, Query};
 
 /// The option that includes the running session.
 const CURRENT: &str = "--include-current";
+
+/// Number of similar words that are tried.
+const SIMILAR_TRIED: usize = 3;
 
 /// Returns the changes to a request that find something.
 pub(super) fn suggestions(reader: &Reader, request: &Question) -> Result<Vec<Suggestion>> {
@@ -26,6 +29,9 @@ pub(super) fn suggestions(reader: &Reader, request: &Question) -> Result<Vec<Sug
         let what = if let [field] = drop.as_slice() { field } else { "any filter" };
         attempt(Suggestion { drop, ..named(&format!("without {what}")) }, &query, &filter)?;
     }
+    for (words, other) in with_similar_words(reader, request)? {
+        attempt(Suggestion { query: Some(words), ..named("a similar word") }, &other, filter)?;
+    }
     if filter.without_session.is_some() {
         let filter = Filter { without_session: None, ..filter.clone() };
         attempt(Suggestion { add: Some(CURRENT), ..named(&format!("with {CURRENT}")) }, query, &filter)?;
@@ -42,6 +48,25 @@ pub(super) fn suggestions(reader: &Reader, request: &Question) -> Result<Vec<Sug
         }
     }
     Ok(found)
+}
+
+/// Returns the query with each unknown word replaced by one that occurs, in each of the ways that are likely.
+fn with_similar_words(reader: &Reader, request: &Question) -> Result<Vec<(String, Query)>> {
+    let query = &request.query;
+    let corrections = reader.corrections(query)?;
+    if !corrections.all_guessed() || !query.needs.is_empty() || !query.conditions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let similar = similar_words(&corrections);
+    let most = similar.iter().map(|(_, others)| others.len()).max().unwrap_or_default();
+    let word = |typed: &str, choice: usize| {
+        let lower = typed.to_lowercase();
+        let known = similar.iter().find(|(word, _)| *word == lower);
+        known.and_then(|(_, others)| others.get(choice).or(others.first())).cloned().unwrap_or(typed.to_string())
+    };
+    let texts = (0..most.min(SIMILAR_TRIED))
+        .map(|choice| query.text.split_whitespace().map(|typed| word(typed, choice)).collect::<Vec<_>>().join(" "));
+    Ok(texts.filter_map(|text| Query::plain(&text).ok().map(|other| (text, other))).collect())
 }
 
 /// Returns the number of hits.

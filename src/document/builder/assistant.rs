@@ -121,7 +121,7 @@ impl Builder<'_> {
         input: &str,
     ) -> bool {
         self.state.tool_uses += 1;
-        self.state.totals.calls += 1;
+        self.totals().calls += 1;
         let words = clean::tool_words(input);
         let cwd = event.cwd.as_deref().or(self.state.cwd.as_deref());
         let mut files: Vec<String> = words.files.iter().take(FILES_KEPT).map(|file| normal_path(file, cwd)).collect();

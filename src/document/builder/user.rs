@@ -191,6 +191,11 @@ impl Builder<'_> {
             self.state.totals.sent_by = Some(hash);
         }
         self.state.prompted = true;
+        if let Some(agent) = self.inline.and_then(|place| self.state.inline_agents.agents.get_mut(place))
+            && agent.title.is_empty()
+        {
+            agent.title = beginning(words);
+        }
         if !std::mem::replace(&mut self.counted, true) {
             if document.role == Role::Human {
                 self.state.totals.prompt(hash);
@@ -253,6 +258,7 @@ impl Builder<'_> {
     fn queued_message(&mut self, place: Place, base: Document, message: &Message<'_>) -> bool {
         let kind = match message.kind {
             _ if self.kind == SourceKind::History => Kind::History,
+            Kind::Prompt if is_slash_command(&message.words) => Kind::Command,
             Kind::Prompt => Kind::Queued,
             other => other,
         };
@@ -265,4 +271,11 @@ impl Builder<'_> {
         }
         self.push(place, Document { role: message.role, kind, text_hash: Some(hash), ..base }, &message.words)
     }
+}
+
+/// Reports whether a queued text is only a slash command such as `/clear`, and not a path.
+fn is_slash_command(text: &str) -> bool {
+    let name = text.trim().strip_prefix('/').unwrap_or_default();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':');
+    name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_name)
 }

@@ -3,7 +3,7 @@
 //! A word that is not in the index is replaced by similar words, by words that start with it, or by the same hash in
 //! another length. A word that is in the index is also searched in other forms.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memchr::memmem;
 use rayon::prelude::*;
@@ -36,6 +36,9 @@ const FIRST_UNSPACED: &str = "\u{e00}";
 pub struct Corrections {
     meant: BTreeMap<String, Vec<Meant>>,
     forms: BTreeMap<String, Vec<Meant>>,
+    /// The words in `meant` that were replaced by words with other letters.
+    guessed: BTreeSet<String>,
+    all_guessed: bool,
 }
 
 /// A word to search for instead of a word of the query, or besides it.
@@ -67,6 +70,12 @@ impl Corrections {
         misspelled.map(|(term, meant)| (term.as_str(), meant.as_slice()))
     }
 
+    /// Reports whether no word of the query occurs anywhere, not even as a part of another, and all of them were replaced
+    /// by words with other letters. Hits for those are not hits for the query.
+    pub fn all_guessed(&self) -> bool {
+        self.all_guessed
+    }
+
     /// Reports whether nothing was corrected. Other forms do not count.
     pub fn is_empty(&self) -> bool {
         self.meant.is_empty()
@@ -92,6 +101,13 @@ impl Reader {
             if found.is_empty() && self.all_unknown(&query.chunks)? {
                 self.find_inside(&query.chunks, &mut found)?;
             }
+            found.all_guessed = !found.is_empty()
+                && found.meant.keys().all(|word| found.guessed.contains(word))
+                && query
+                    .chunks
+                    .iter()
+                    .all(|chunk| chunk.terms.iter().chain(&chunk.wholes).any(|term| found.guessed.contains(term)))
+                && self.all_unknown(&query.chunks)?;
             if query.shape == Shape::Words && query.chunks.len() <= FORMS_CAP {
                 self.find_forms(query, &mut found)?;
             }
@@ -111,6 +127,9 @@ impl Reader {
             let mut meant = self.completions(whole)?;
             if meant.is_empty() && self.any_unknown(&chunk.terms)? {
                 meant = self.similar_terms(whole, 1)?;
+                if !meant.is_empty() {
+                    found.guessed.insert(whole.clone());
+                }
             }
             if !meant.is_empty() {
                 found.meant.insert(whole.clone(), meant);
@@ -122,7 +141,7 @@ impl Reader {
                 Some(c) => self.pairs_with(c)?,
                 None if self.frequency(part)? > 0 => continue,
                 None if is_hash(part) => self.hash_in_other_lengths(part)?,
-                None => self.corrections_of(part)?,
+                None => self.corrections_of(part, found)?,
             };
             if !meant.is_empty() {
                 found.meant.insert(part.clone(), meant);
@@ -141,6 +160,9 @@ impl Reader {
         let most = meant.iter().map(|correction| correction.documents).max().unwrap_or_default();
         let completions = self.completions(word)?.into_iter().filter(|longer| longer.documents >= most / COMMONER);
         let corrections = std::mem::replace(meant, completions.collect());
+        if !meant.is_empty() {
+            found.guessed.remove(word);
+        }
         let is_new = |correction: &Meant| !meant.iter().any(|known| known.term == correction.term);
         let corrections: Vec<Meant> = corrections.into_iter().filter(is_new).collect();
         meant.extend(corrections);
@@ -321,7 +343,7 @@ impl Reader {
     }
 
     /// Returns the corrections of a word: similar words, or else an identifier, longer words, or two words.
-    fn corrections_of(&self, word: &str) -> tantivy::Result<Vec<Meant>> {
+    fn corrections_of(&self, word: &str, found: &mut Corrections) -> tantivy::Result<Vec<Meant>> {
         let letters = word.chars().count();
         let is_word = word.chars().all(char::is_alphabetic);
         let max_distance = match letters {
@@ -340,6 +362,10 @@ impl Reader {
             let identifiers = self.similar_terms(&format!("{WHOLE_MARK}{word}"), 1)?;
             let longer = if identifiers.is_empty() { self.completions(word)? } else { identifiers };
             return if longer.is_empty() { self.split_in_two(word) } else { Ok(longer) };
+        }
+        // A longer word that starts with this one contains it.
+        if self.completions(word)?.is_empty() {
+            found.guessed.insert(word.to_string());
         }
         Ok(similar)
     }

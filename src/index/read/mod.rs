@@ -409,6 +409,11 @@ impl Reader {
         payload.and_then(|payload| serde_json::from_str::<Header>(&payload).ok()).is_some_and(|header| !header.clean)
     }
 
+    /// Returns the number of documents, with checkpoints.
+    pub fn document_count(&self) -> u64 {
+        self.searcher.num_docs()
+    }
+
     /// The path of the index folder.
     pub fn directory(&self) -> &Path {
         &self.path

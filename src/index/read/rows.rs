@@ -122,6 +122,22 @@ impl Reader {
         Ok(())
     }
 
+    /// Calls `each` for every message of the conversations themselves, without subagents, in no particular order. A
+    /// message has as many documents as it has parts. Reads only the columns that this needs.
+    pub fn each_message(&self, each: &mut dyn FnMut(MessageRow<'_>)) -> Result<()> {
+        self.guarded(|| {
+            for reader in self.searcher.segment_readers() {
+                let columns = MessageColumns::open(reader)?;
+                for doc in reader.doc_ids_alive() {
+                    if let Some(row) = columns.row(doc) {
+                        each(row);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// Reads the document of a row.
     pub fn document_at(&self, at: RowAt) -> Result<Document> {
         self.document(at.0)
@@ -132,6 +148,65 @@ impl Reader {
         let flagged = self.with_term(&Term::from_field_text(self.fields.flag, WORDLESS))?;
         flagged.into_iter().map(|address| self.checkpoint_at(address)).collect()
     }
+}
+
+/// A message of a conversation.
+#[derive(Clone, Copy)]
+pub struct MessageRow<'c> {
+    /// The key of its session.
+    pub session: u64,
+    /// The same in all copies of a line.
+    pub group: u64,
+    doc: DocId,
+    columns: &'c MessageColumns,
+}
+
+impl MessageRow<'_> {
+    /// Returns the tokens of the API message that it is part of.
+    pub fn spent(&self) -> Option<Spent> {
+        spent(&self.columns.message, &self.columns.tokens, self.doc)
+    }
+}
+
+/// The columns of a segment that [`MessageRow`] needs.
+struct MessageColumns {
+    class: Column<u64>,
+    group: Column<u64>,
+    session: Column<u64>,
+    message: Column<u64>,
+    tokens: Vec<Column<u64>>,
+}
+
+impl MessageColumns {
+    fn open(reader: &SegmentReader) -> tantivy::Result<Self> {
+        let columns = reader.fast_fields();
+        Ok(Self {
+            class: columns.u64("class")?,
+            group: columns.u64("group")?,
+            session: columns.u64("session_key")?,
+            message: columns.u64("message")?,
+            tokens: TOKENS.iter().map(|name| columns.u64(name)).collect::<tantivy::Result<_>>()?,
+        })
+    }
+
+    fn row(&self, doc: DocId) -> Option<MessageRow<'_>> {
+        let (role, kind, is_duplicate) = from_class(self.class.first(doc)?);
+        let is_message = matches!(kind, Kind::Prompt | Kind::Text | Kind::Thinking | Kind::ToolUse | Kind::ToolResult);
+        if !is_message || is_duplicate || role == Role::Subagent {
+            return None;
+        }
+        Some(MessageRow { session: self.session.first(doc)?, group: self.group.first(doc)?, doc, columns: self })
+    }
+}
+
+/// Returns the tokens of the API message that a document is part of.
+fn spent(message: &Column<u64>, columns: &[Column<u64>], doc: DocId) -> Option<Spent> {
+    let message = message.first(doc)?;
+    let mut tokens = [0; TOKENS.len()];
+    for (slot, column) in tokens.iter_mut().zip(columns) {
+        *slot = column.first(doc).unwrap_or(0);
+    }
+    Some(Spent { message, tokens })
 }
 
 /// The files and models of the rows that passed the filter. A message without a document passes if others of its file
@@ -228,13 +303,7 @@ impl Segment {
         let Some(class) = self.class.first(doc) else { return Ok(None) };
         let (role, kind, is_duplicate) = from_class(class);
         let file = self.source.get(doc, |text| FileKey::parse(text).unwrap_or(FileKey::from_number(0)))?;
-        let spent = self.message.first(doc).map(|message| {
-            let mut tokens = [0; TOKENS.len()];
-            for (slot, column) in tokens.iter_mut().zip(&self.tokens) {
-                *slot = column.first(doc).unwrap_or(0);
-            }
-            Spent { message, tokens }
-        });
+        let spent = spent(&self.message, &self.tokens, doc);
         Ok(Some(Row {
             file: file.unwrap_or(FileKey::from_number(0)),
             session: self.session.first(doc).unwrap_or(0),

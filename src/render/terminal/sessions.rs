@@ -112,9 +112,18 @@ pub(in crate::render) fn marks(session: &Session) -> Vec<String> {
         marks.push("subagents only".to_string());
     }
     marks.extend(session.background.then(|| "in the background".to_string()));
-    marks.extend(session.forked_from.as_ref().map(|from| format!("forked from {}", id(from))));
-    marks.extend(session.continues.as_ref().map(|before| format!("continues {}", id(before))));
-    marks.extend(session.continued_in.as_ref().map(|after| format!("continued in {}", id(after))));
+    let shares = |other: &Untrusted| {
+        let shared = session.shared.iter().find(|shared| shared.session == *other);
+        shared.map(|shared| format!(" ({} shared)", count(shared.messages as usize, "message"))).unwrap_or_default()
+    };
+    marks.extend(session.forked_from.as_ref().map(|from| format!("forked from {}{}", id(from), shares(from))));
+    marks.extend(session.continues.as_ref().map(|before| format!("continues {}{}", id(before), shares(before))));
+    marks.extend(session.continued_in.as_ref().map(|after| format!("continued in {}{}", id(after), shares(after))));
+    let named = [&session.forked_from, &session.continues, &session.continued_in];
+    let others = session.shared.iter().filter(|shared| !named.contains(&&Some(shared.session.clone()))).count();
+    if others > 0 {
+        marks.push(format!("shares messages with {}", count(others, "other session")));
+    }
     marks
 }
 

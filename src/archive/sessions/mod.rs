@@ -1,5 +1,7 @@
 //! The list of sessions, built from the checkpoints of their files. No message text is read.
 
+mod shared;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -12,7 +14,7 @@ use crate::archive::scope;
 use crate::archive::search::unknown_name;
 use crate::archive::serialize::{lossy_path, rfc3339};
 use crate::archive::session_info::{agent_title, one_line_of, title_of};
-use crate::document::{Document, FileState};
+use crate::document::{Document, FileState, InlineAgent, Totals};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Checkpoint, Reader};
 use crate::query::Filter;
@@ -68,6 +70,10 @@ pub struct Session {
     #[serde(serialize_with = "token_counts")]
     #[schemars(with = "TokenCounts")]
     pub tokens: [u64; 4],
+    /// The part of `tokens` that belongs to messages of an earlier session. Totals leave it out.
+    #[serde(serialize_with = "token_counts")]
+    #[schemars(with = "TokenCounts")]
+    pub shared_tokens: [u64; 4],
     /// Tokens of its subagents.
     #[serde(serialize_with = "token_counts")]
     #[schemars(with = "TokenCounts")]
@@ -90,10 +96,38 @@ pub struct Session {
     pub continues: Option<Untrusted>,
     /// The later session that continues this one.
     pub continued_in: Option<Untrusted>,
+    /// The sessions that contain some of the same messages, those with the most first.
+    pub shared: Vec<Shared>,
     /// The way Claude Code was started: its entrypoint.
     pub entrypoint: Untrusted,
     /// The subagents.
     pub agents: Vec<SubAgent>,
+}
+
+/// Another session with some of the same messages.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct Shared {
+    /// The other session.
+    #[serde(rename = "session_id")]
+    pub session: Untrusted,
+    /// The number of messages in both.
+    pub messages: u64,
+    /// The way the two belong together.
+    pub relation: Relation,
+}
+
+/// The way in which a session belongs to another one with some of the same messages.
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Relation {
+    /// It contains all messages of the other one.
+    Continues,
+    /// The other one contains all its messages.
+    ContinuedIn,
+    /// Both went on, and the other one is the original.
+    ForkedFrom,
+    /// Both went on, and this one is the original.
+    ForkedInto,
 }
 
 /// A subagent of a session.
@@ -157,9 +191,10 @@ impl Session {
         from_files_or_history(reader, id, &files.iter().collect::<Vec<_>>())?.ok_or_else(|| unknown_session(id))
     }
 
-    /// Returns the number of all tokens of the session and its subagents.
+    /// Returns the number of all tokens of the session and its subagents, without those that an earlier session counts.
     pub fn all_tokens(&self) -> u64 {
-        self.tokens.iter().chain(&self.agent_tokens).sum()
+        let all: u64 = self.tokens.iter().chain(&self.agent_tokens).sum();
+        all.saturating_sub(self.shared_tokens.iter().sum())
     }
 }
 
@@ -176,7 +211,9 @@ pub(crate) fn answer(reader: &Reader, request: &SessionsRequest, context: &Conte
     if request.reverse {
         found.reverse();
     }
-    found.truncate(request.limit.unwrap_or(usize::MAX));
+    let shown = request.limit.unwrap_or(usize::MAX).min(found.len());
+    shared::link(reader, &mut found, shown)?;
+    found.truncate(shown);
     if found.is_empty() {
         notes.push(Note::NoSessions { filtered: !filter.is_empty() });
     }
@@ -248,14 +285,19 @@ fn from_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option
     let own = main.map(|file| &file.state);
     let all = || own.into_iter().chain(agents.iter().map(|file| &file.state));
     let changed: BTreeSet<u64> = all().flat_map(|state| state.totals.changed.iter().copied()).collect();
+    let inline = || own.into_iter().flat_map(|state| &state.inline_agents.agents);
     let own_count = |of: fn(&FileState) -> u64| own.map_or(0, of);
+    // A transcript with only a title does not name its folder, but those of its subagents do.
+    let place = |of: fn(&FileState) -> &Option<String>| -> Untrusted {
+        std::iter::once(state).chain(all()).find_map(|state| of(state).clone()).unwrap_or_default().into()
+    };
     let (first, last) = (all().filter_map(|state| state.first).min(), all().filter_map(|state| state.last).max());
     Ok(Some(Session {
         id: id.into(),
         title: one_line_of(&redact(&title_of(reader, id, &summary)?)),
-        project: state.project.clone().unwrap_or_default().into(),
-        cwd: state.cwd.clone().unwrap_or_default().into(),
-        branch: state.branch.clone().unwrap_or_default().into(),
+        project: place(|state| &state.project),
+        cwd: place(|state| &state.cwd),
+        branch: place(|state| &state.branch),
         path: file.path(),
         first,
         last,
@@ -266,11 +308,16 @@ fn from_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option
         messages: own_count(|state| state.totals.answers + state.prompts.max(state.totals.human)),
         tool_uses: own_count(|state| state.totals.calls),
         files_changed: changed.len(),
-        models: models(all()),
+        models: models(all().map(|state| &state.totals).chain(inline().map(|agent| &agent.totals))),
         tokens: own.map_or([0; 4], |state| state.totals.tokens),
-        agent_tokens: sum(agents.iter().filter(|agent| !is_copy(agent)).map(|agent| agent.state.totals.tokens)),
+        shared_tokens: [0; 4],
+        agent_tokens: sum(agents
+            .iter()
+            .filter(|agent| !is_copy(agent))
+            .map(|agent| agent.state.totals.tokens)
+            .chain(inline().map(|agent| agent.totals.tokens))),
         size: main.into_iter().chain(agents.iter().copied()).map(|file| file.stat().size.max(file.offset)).sum(),
-        agents: agents.into_iter().map(sub_agent).collect(),
+        agents: agents.iter().copied().map(sub_agent).chain(inline().map(inline_agent)).collect(),
         gone: file.gone_since.is_some(),
         agents_only: main.is_none(),
         history_only: false,
@@ -278,6 +325,7 @@ fn from_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option
         forked_from: state.forked_from.clone().filter(|from| from != id).map(Untrusted::new),
         continued_in: state.continued_in.clone().map(Untrusted::new),
         continues: None,
+        shared: Vec::new(),
         entrypoint: state.entrypoint.clone().unwrap_or_default().into(),
     }))
 }
@@ -317,6 +365,21 @@ fn sub_agent(file: &Checkpoint) -> SubAgent {
     }
 }
 
+/// Describes a subagent without a file of its own. Its id is that of its first message, which `show` takes.
+fn inline_agent(agent: &InlineAgent) -> SubAgent {
+    SubAgent {
+        id: agent.first_message.as_str().into(),
+        title: one_line_of(&agent.title),
+        kind: Untrusted::default(),
+        first: agent.first,
+        last: agent.last,
+        answers: agent.totals.answers,
+        tool_uses: agent.totals.calls,
+        tokens: agent.totals.tokens,
+        size: 0,
+    }
+}
+
 /// Reports whether a subagent's transcript is a copy of its parent's with little added. Its tokens are already counted
 /// in the parent.
 fn is_copy(agent: &Checkpoint) -> bool {
@@ -324,9 +387,9 @@ fn is_copy(agent: &Checkpoint) -> bool {
 }
 
 /// Returns the models, most used first.
-fn models<'s>(states: impl Iterator<Item = &'s FileState>) -> Vec<Untrusted> {
+fn models<'s>(totals: impl Iterator<Item = &'s Totals>) -> Vec<Untrusted> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    for (model, number) in states.flat_map(|state| &state.totals.models) {
+    for (model, number) in totals.flat_map(|totals| &totals.models) {
         *counts.entry(model).or_default() += number;
     }
     let mut models: Vec<(&str, u64)> = counts.into_iter().collect();
