@@ -52,6 +52,14 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(replace_secrets(text, &secrets, &mut marks))
 }
 
+/// Like [`redact`], but takes the text. Copies nothing if there is no secret.
+pub fn redact_owned(text: String) -> String {
+    match redact(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(clean) => clean,
+    }
+}
+
 /// Redacts a text with marked ranges, such as a snippet. The marks move with the text. A mark that touches a secret is
 /// extended to its whole label.
 pub fn redact_marked<'t>(text: &'t str, marks: &mut Vec<(usize, usize)>) -> Cow<'t, str> {

@@ -30,8 +30,9 @@ pub(super) fn markdown(text: &str, width: usize) -> Vec<Line> {
 }
 
 /// Lays out text that is not Markdown. Line breaks are kept, and long lines are wrapped.
-pub(super) fn plain(text: &str, style: Style, width: usize) -> Vec<Line> {
-    text.trim_end().split('\n').flat_map(|line| wrap(&[(style, line.replace('\t', "    "))], width.max(20))).collect()
+pub(super) fn plain(text: &str, style: Style, width: usize) -> impl Iterator<Item = Line> {
+    let lines = text.trim_end().split('\n');
+    lines.flat_map(move |line| wrap(&[(style, line.replace('\t', "    "))], width.max(20)))
 }
 
 #[derive(Default)]

@@ -38,12 +38,12 @@ fn shortened(text: &str, home: &str) -> String {
 
 /// A tool call, ready for display.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct Call<'m> {
     pub(super) tool: String,
     /// A one-line summary.
     pub(super) summary: String,
     pub(super) body: Body,
-    pub(super) result: Option<Outcome>,
+    pub(super) result: Option<Outcome<'m>>,
     pub(super) agent: Option<Agent>,
 }
 
@@ -61,12 +61,26 @@ pub(super) enum Body {
 
 /// The result of a tool call.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct Outcome<'m> {
     pub(super) failed: bool,
-    pub(super) text: String,
+    pub(super) text: Cow<'m, str>,
 }
 
-impl Outcome {
+impl Call<'_> {
+    /// Returns the call without its borrows.
+    pub(super) fn into_owned(self) -> Call<'static> {
+        let owned = |result: Outcome<'_>| Outcome { failed: result.failed, text: Cow::Owned(result.text.into_owned()) };
+        Call {
+            tool: self.tool,
+            summary: self.summary,
+            body: self.body,
+            result: self.result.map(owned),
+            agent: self.agent,
+        }
+    }
+}
+
+impl Outcome<'_> {
     /// Returns a one-line summary of the result.
     pub(super) fn gist(&self) -> String {
         let lines = self.text.trim().lines().count();
@@ -82,7 +96,7 @@ impl Outcome {
 }
 
 /// Prepares a tool call for display.
-pub(super) fn call(homes: &Homes, call: &Message, result: Option<&Message>, agent: Option<&Agent>) -> Call {
+pub(super) fn call<'m>(homes: &Homes, call: &Message, result: Option<&'m Message>, agent: Option<&Agent>) -> Call<'m> {
     let tool = call.tool.clone().unwrap_or_else(|| "tool".to_string());
     let input = call.input.as_deref().map(|input| homes.shorten(input).into_owned());
     let parsed = match &input {
@@ -105,7 +119,7 @@ pub(super) fn call(homes: &Homes, call: &Message, result: Option<&Message>, agen
             )
         }
     };
-    let result = result.map(|result| Outcome { failed: result.error, text: homes.shorten(&result.text).into_owned() });
+    let result = result.map(|result| Outcome { failed: result.error, text: homes.shorten(&result.text) });
     Call { tool, summary, body, result, agent: agent.cloned() }
 }
 

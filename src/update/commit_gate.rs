@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use crate::error::Result;
 use crate::fault;
@@ -29,6 +29,8 @@ pub(super) struct CommitGate<'a> {
     read: AtomicU64,
     /// Bytes read since the last commit.
     uncommitted: AtomicU64,
+    /// Held while a huge line is turned into documents, which takes several times its size in memory.
+    huge_line: Mutex<()>,
     /// Set on the first index error; the other readers then stop.
     failed: AtomicBool,
 }
@@ -54,8 +56,14 @@ impl<'a> CommitGate<'a> {
             forgotten,
             read: AtomicU64::new(0),
             uncommitted: AtomicU64::new(0),
+            huge_line: Mutex::default(),
             failed: AtomicBool::new(false),
         }
+    }
+
+    /// Waits until no other thread processes a huge line.
+    pub(super) fn one_huge_line(&self) -> MutexGuard<'_, ()> {
+        self.huge_line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn has_failed(&self) -> bool {

@@ -14,6 +14,8 @@ use crate::update::commit_gate::{CommitGate, OpenBatch};
 use crate::update::plan::Work;
 use crate::update::report::{FileOutcome, How, Watch};
 
+/// Lines longer than this, in bytes, are turned into documents one at a time.
+const HUGE_LINE: usize = 8 << 20;
 /// Bytes of lines that are read before their documents are passed to the index.
 const FLUSH_BYTES: usize = 1 << 20;
 /// Bytes of a file between two checkpoints. A run killed in a huge file continues from the last one.
@@ -215,11 +217,13 @@ impl<'a> FileReading<'a> {
                 return Ok(Ok(()));
             }
             pending += line.bytes.len();
+            let turn = (line.bytes.len() > HUGE_LINE).then(|| self.gate.one_huge_line());
             self.take(&line);
             if pending > FLUSH_BYTES {
                 pending = 0;
                 self.flush_documents()?;
             }
+            drop(turn);
             if self.checkpoint.offset - self.batch_start > fault::batch(BATCH_BYTES) {
                 self.end_batch(true)?;
             }

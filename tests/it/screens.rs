@@ -317,16 +317,13 @@ fn search_results() {
 #[test]
 fn search_with_notes() {
     let env = fixtures();
-    insta::assert_snapshot!(screen(&env, "search oauht"), @r#"
+    insta::assert_snapshot!(screen(&env, "search oauht"), @"
     $ unspool search oauht
-    Token refresh gives up af…  paperplane · fix/oauth-429 · 8 months ago · 05000001
-      Read →     Mar 12 10:04  …ient.post_form("/oauth/token", refresh_token).await…
-
-    1 hit in 1 session (1 ms) · unspool resume 05000001
     --- stderr
-    unspool: no match for oauht; searching for oauth instead
-    --- exit code 0
-    "#);
+    unspool: nothing contains oauht; similar words: oauth
+    unspool: hint: try a similar word: oauth (1 hit)
+    --- exit code 1
+    ");
     insta::assert_snapshot!(screen(&env, "search attnoise -m 1"), @"
     $ unspool search attnoise -m 1
     Translate the check…  lantern-shop · feat/i18n-checko… · 6 months ago · 09000001
@@ -378,11 +375,11 @@ fn sessions() {
               49k tokens · 11.6 kB
     14000002  The Docker image of the storefront is …  lantern-shop · ops/slim-image
               2026-09-14 07:58 · 12 min · 2 prompts, 7 messages, 3 tools, 1 file
-              opus-4-8 · 159k tokens · 10.3 kB · in the background
-              continues 14000001
+              opus-4-8 · 35k tokens · 10.3 kB · in the background
+              continues 14000001 (8 messages shared)
     14000001  The Docker image of the storefront is …  lantern-shop · ops/slim-image
               2026-09-14 07:58 · 1 prompt, 5 messages, 3 tools, 1 file · opus-4-8
-              124k tokens · 8.6 kB · continued in 14000002
+              124k tokens · 8.6 kB · continued in 14000002 (8 messages shared)
     27000002  archived and then continued by a human prompt: is th…  tidepool · main
               2026-09-08 14:00 · 1 prompt, 2 messages · opus-4-8 · 21k tokens
               1.4 kB
@@ -391,10 +388,10 @@ fn sessions() {
               1.4 kB
     15000002  Parquet export (fork)                          tidepool · feat/parquet
               2026-08-30 10:00 · 30 min · 0 prompts, 4 messages · opus-4-8
-              64k tokens · 3.3 kB · forked from 15000001
+              23k tokens · 3.3 kB · forked from 15000001 (2 messages shared)
     15000001  Switch the export from CSV to Parquet with z…  tidepool · feat/parquet
               2026-08-30 10:00 · 14 min · 0 prompts, 2 messages, 1 agent · opus-4-8
-              70k tokens · 3.1 kB
+              70k tokens · 3.1 kB · forked into 15000002 (2 messages shared)
     25000001  Apple Pay total counts shipping…  lantern-shop · feat/express-checkout
               2026-08-21 08:00 · 2 min · 1 prompt, 6 messages, 3 tools, 1 file
               opus-4-8 · 160k tokens · 17.8 kB
@@ -671,6 +668,13 @@ fn conversations() {
       "resumptions": 0,
       "schema": 1,
       "session_id": "05000001-5e55-4000-8000-000500000001",
+      "shared": [],
+      "shared_tokens": {
+        "cache_read": 0,
+        "cache_write": 0,
+        "input": 0,
+        "output": 0
+      },
       "source_missing": false,
       "started": "2026-03-12T10:04:05.941Z",
       "title": "Token refresh gives up after the first HTTP 429 from the identity provider, although they send `Retry-After: 17`. I think parseRetryAfter in src/auth/token.rs is to blame. Have an agent survey how the",

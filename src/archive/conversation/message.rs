@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::archive::serialize::rfc3339;
 use crate::document::{Document, Kind, MessageKey, Role};
-use crate::redact::redact;
+use crate::redact::redact_owned;
 use crate::untrusted::Untrusted;
 
 /// A message, a tool call or a tool result. Its texts are untrusted: they come from a transcript.
@@ -55,7 +55,7 @@ pub struct Message {
 impl Message {
     /// Converts a document. Redacts secrets unless `reveal` is set.
     pub(super) fn new(document: Document, reveal: bool) -> Self {
-        let shown = |text: String| if reveal { text } else { redact(&text).into_owned() };
+        let shown = |text: String| if reveal { text } else { redact_owned(text) };
         Self {
             uuid: document.uuid,
             session_id: document.session,

@@ -32,7 +32,10 @@ pub(super) fn link(reader: &Reader, sessions: &mut [Session], shown: usize) -> R
         let (Some(at), Some(other_at)) = (places.get(one), places.get(other)) else { continue };
         let count = |session: &u64| shared.sizes.get(session).copied().unwrap_or(u64::MAX);
         let is_earlier = owner_order[*other_at] < owner_order[*at];
+        let names_other = |at: usize, other: usize| sessions[at].forked_from.as_ref() == Some(&ids[other]);
         let relation = match (*messages == count(one), *messages == count(other)) {
+            _ if names_other(*at, *other_at) => Relation::ForkedFrom,
+            _ if names_other(*other_at, *at) => Relation::ForkedInto,
             (true, true) if is_earlier => Relation::Continues,
             (true, _) => Relation::ContinuedIn,
             (false, true) => Relation::Continues,

@@ -113,7 +113,7 @@ impl Section {
     }
 }
 
-fn write_call(out: &mut dyn Write, call: &Call) -> io::Result<()> {
+fn write_call(out: &mut dyn Write, call: &Call<'_>) -> io::Result<()> {
     let summary: String = one_line(&call.summary).chars().take(160).collect();
     let failed = call.result.as_ref().is_some_and(|result| result.failed);
     let class = if failed { "tool failed" } else { "tool" };

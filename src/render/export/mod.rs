@@ -52,7 +52,7 @@ pub(super) enum Entry {
     /// A message.
     Message { who: &'static str, markdown: bool, text: String, document: Message },
     /// A tool call.
-    Call { call: Call, document: Message },
+    Call { call: Call<'static>, document: Message },
     /// A remark that is not part of the conversation.
     Aside(String),
 }
@@ -78,7 +78,7 @@ impl Export<'_> {
                 if self.tools == Tools::None {
                     return None;
                 }
-                let mut call = call(&self.homes, &document, result.as_ref(), agent.as_ref());
+                let mut call = call(&self.homes, &document, result.as_ref(), agent.as_ref()).into_owned();
                 if self.tools == Tools::Calls {
                     (call.body, call.result) = (Body::Nothing, None);
                 }
@@ -293,7 +293,7 @@ fn json_entry(depth: usize, entry: &Entry) -> ExportedMessage<'_> {
                 tool: Some(&call.tool),
                 text,
                 changes,
-                result: call.result.as_ref().map(|result| result.text.as_str()),
+                result: call.result.as_ref().map(|result| result.text.as_ref()),
                 failed: call.result.as_ref().is_some_and(|result| result.failed),
                 ..blank
             }
@@ -301,7 +301,7 @@ fn json_entry(depth: usize, entry: &Entry) -> ExportedMessage<'_> {
     }
 }
 
-fn markdown_call(out: &mut dyn Write, call: &Call) -> io::Result<()> {
+fn markdown_call(out: &mut dyn Write, call: &Call<'_>) -> io::Result<()> {
     let mut inside = Vec::new();
     match &call.body {
         Body::Changes(changes) => inside.push(fenced("diff", &unified(changes))),

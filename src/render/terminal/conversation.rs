@@ -121,32 +121,26 @@ impl<'s> ConversationPrinter<'s> {
         if matches!(document.kind, Kind::ToolResult | Kind::Output) && self.tools == Tools::None {
             return Ok(());
         }
-        let shown_text = self.homes.shorten(&document.text).into_owned();
-        let text = for_terminal(&shown_text).into_owned();
+        let shown_text = self.homes.shorten(&document.text);
+        let text = for_terminal(&shown_text);
         let room = self.room();
         match document.kind {
             Kind::Thinking => {
                 self.header(out, document, true)?;
-                self.lines(out, &plain(&text, DIM.italic(), room.saturating_sub(2)), "┊ ")?;
+                self.lines(out, plain(&text, DIM.italic(), room.saturating_sub(2)), "┊ ")?;
             }
             Kind::Text | Kind::Recap => {
                 self.header(out, document, true)?;
-                self.lines(out, &markdown(&text, room), "")?;
+                self.lines(out, markdown(&text, room), "")?;
             }
             Kind::Compaction => {
                 self.aside(out, "the conversation was compacted here; its summary:")?;
                 self.speaker = None;
-                let lines = markdown(&text, room);
-                let most = if self.tools == Tools::Full { lines.len() } else { CHANGE_LINES };
-                self.lines(out, &lines[..lines.len().min(most)], "")?;
-                self.more(out, lines.len(), most)?;
+                self.first_lines(out, markdown(&text, room), "")?;
             }
             Kind::ToolResult | Kind::Output => {
                 self.header(out, document, true)?;
-                let lines = plain(&text, DIM, room);
-                let most = if self.tools == Tools::Full { lines.len() } else { CHANGE_LINES };
-                self.lines(out, &lines[..lines.len().min(most)], "")?;
-                self.more(out, lines.len(), most)?;
+                self.first_lines(out, plain(&text, DIM, room), "")?;
             }
             Kind::Bad | Kind::Oversized => {
                 let problem = document.problem.as_deref().unwrap_or("cannot be read");
@@ -155,7 +149,7 @@ impl<'s> ConversationPrinter<'s> {
             _ if is_interruption(document) => self.aside(out, text.trim_matches(['[', ']', '\n', ' ']))?,
             _ => {
                 self.header(out, document, true)?;
-                self.lines(out, &plain(&text, Style::new(), room), "")?;
+                self.lines(out, plain(&text, Style::new(), room), "")?;
             }
         }
         Ok(())
@@ -233,7 +227,7 @@ impl<'s> ConversationPrinter<'s> {
         writeln!(out, "\n{}{DIM}· {text}{DIM:#}", " ".repeat(self.indent))
     }
 
-    fn call(&mut self, out: &mut dyn Write, call: &Call) -> io::Result<()> {
+    fn call(&mut self, out: &mut dyn Write, call: &Call<'_>) -> io::Result<()> {
         let room = self.screen.width.saturating_sub(self.indent + 4).max(30);
         let tool = cut(&one_line(&call.tool), 32);
         let result = call.result.as_ref().filter(|_| self.tools == Tools::Folded);
@@ -256,8 +250,8 @@ impl<'s> ConversationPrinter<'s> {
         self.call_body(out, call)?;
         if let Some(result) = call.result.as_ref().filter(|_| self.tools == Tools::Full) {
             let style = if result.failed { BAD } else { DIM };
-            let text = for_terminal(result.text.trim_end()).into_owned();
-            self.lines(out, &plain(&text, style, self.room().saturating_sub(4)), "  │ ")?;
+            let text = for_terminal(result.text.trim_end());
+            self.lines(out, plain(&text, style, self.room().saturating_sub(4)), "  │ ")?;
         }
         match &call.agent {
             Some(agent) => self.agent_line(out, agent),
@@ -265,31 +259,34 @@ impl<'s> ConversationPrinter<'s> {
         }
     }
 
-    fn call_body(&self, out: &mut dyn Write, call: &Call) -> io::Result<()> {
+    fn call_body(&self, out: &mut dyn Write, call: &Call<'_>) -> io::Result<()> {
         let room = self.room().saturating_sub(4);
         match &call.body {
             Body::Changes(changes) if self.tools != Tools::Calls => {
-                let lines: Vec<Line> = changes.iter().flat_map(|(old, new)| changed_lines(old, new)).collect();
-                let most = if self.tools == Tools::Full { lines.len() } else { CHANGE_LINES };
-                self.lines(out, &lines[..lines.len().min(most)], "    ")?;
-                self.more(out, lines.len(), most)
+                self.first_lines(out, changes.iter().flat_map(|(old, new)| changed_lines(old, new)), "    ")
             }
             Body::Text(text) if self.tools == Tools::Full && text.contains('\n') => {
-                self.lines(out, &plain(&for_terminal(text), Style::new(), room), "    ")
+                self.lines(out, plain(&for_terminal(text), Style::new(), room), "    ")
             }
             Body::Prose(text) if self.tools == Tools::Full => {
-                self.lines(out, &markdown(&for_terminal(text), room), "    ")
+                self.lines(out, markdown(&for_terminal(text), room), "    ")
             }
             _ => Ok(()),
         }
     }
 
-    fn more(&self, out: &mut dyn Write, all: usize, shown: usize) -> io::Result<()> {
-        if all <= shown {
-            return Ok(());
+    /// Writes lines. Unless all tool output was asked for, writes only the first few and the number of the others.
+    fn first_lines(&self, out: &mut dyn Write, lines: impl IntoIterator<Item = Line>, lead: &str) -> io::Result<()> {
+        let mut lines = lines.into_iter();
+        let most = if self.tools == Tools::Full { usize::MAX } else { CHANGE_LINES };
+        self.lines(out, lines.by_ref().take(most), lead)?;
+        match lines.count() {
+            0 => Ok(()),
+            more => {
+                let lead = " ".repeat(self.indent + 4);
+                writeln!(out, "{lead}{DIM}… {} (--tools full shows them){DIM:#}", count(more, "more line"))
+            }
         }
-        let lead = " ".repeat(self.indent + 4);
-        writeln!(out, "{lead}{DIM}… {} (--tools full shows them){DIM:#}", count(all - shown, "more line"))
     }
 
     /// Writes the id, title and activity of a subagent.
@@ -305,14 +302,14 @@ impl<'s> ConversationPrinter<'s> {
         (self.screen.width.saturating_sub(self.indent + 2)).clamp(20, WIDEST)
     }
 
-    fn lines(&self, out: &mut dyn Write, lines: &[Line], lead: &str) -> io::Result<()> {
+    fn lines(&self, out: &mut dyn Write, lines: impl IntoIterator<Item = Line>, lead: &str) -> io::Result<()> {
         for line in lines {
             if line.is_empty() && lead.is_empty() {
                 writeln!(out)?;
                 continue;
             }
             write!(out, "{}{DIM}{lead}{DIM:#}", " ".repeat(self.indent + 2))?;
-            self.marked(out, line)?;
+            self.marked(out, &line)?;
             writeln!(out)?;
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::archive::sessions::{Session, SubAgent};
+use crate::archive::sessions::{Relation, Session, SubAgent};
 use crate::archive::timestamp;
 use crate::render::json;
 use crate::render::terminal::style::{Screen, bytes, count, cut, fitted, pad, wrapped};
@@ -120,7 +120,11 @@ pub(in crate::render) fn marks(session: &Session) -> Vec<String> {
     marks.extend(session.continues.as_ref().map(|before| format!("continues {}{}", id(before), shares(before))));
     marks.extend(session.continued_in.as_ref().map(|after| format!("continued in {}{}", id(after), shares(after))));
     let named = [&session.forked_from, &session.continues, &session.continued_in];
-    let others = session.shared.iter().filter(|shared| !named.contains(&&Some(shared.session.clone()))).count();
+    let mut others = session.shared.iter().filter(|shared| !named.contains(&&Some(shared.session.clone()))).peekable();
+    if let Some(fork) = others.next_if(|shared| shared.relation == Relation::ForkedInto) {
+        marks.push(format!("forked into {}{}", id(&fork.session), shares(&fork.session)));
+    }
+    let others = others.count();
     if others > 0 {
         marks.push(format!("shares messages with {}", count(others, "other session")));
     }
