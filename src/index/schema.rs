@@ -60,8 +60,13 @@ pub(super) struct Fields {
     pub(super) edited: Field,
     /// Milliseconds since 1970.
     pub(super) time: Field,
-    /// The line number in the file, to sort the documents of a file.
+    /// The line number in the file. With the next two, sorts the documents of a file: those of one line may be in
+    /// several segments.
     pub(super) line: Field,
+    /// The byte offset of the record in the file.
+    pub(super) offset: Field,
+    /// The number of the document within its record.
+    pub(super) part: Field,
     /// For a checkpoint: hash of the file's state.
     pub(super) stat: Field,
     /// For a checkpoint: its [`crate::index::FileSummary`], as JSON.
@@ -112,6 +117,8 @@ fn make_schema() -> (Schema, Fields) {
         edited: builder.add_u64_field("edited", FAST),
         time: builder.add_i64_field("time", FAST),
         line: builder.add_u64_field("line", FAST),
+        offset: builder.add_u64_field("offset", FAST),
+        part: builder.add_u64_field("part", FAST),
         stat: builder.add_u64_field("stat", FAST),
         summary: builder.add_text_field("summary", TextOptions::default().set_fast("raw")),
         session: name_field(&mut builder, "session"),

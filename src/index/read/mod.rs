@@ -313,13 +313,15 @@ impl Reader {
             let mut placed = Vec::new();
             let term = Term::from_field_text(self.fields.source, &key.text());
             for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
-                let (lines, times) = (reader.fast_fields().u64("line")?, reader.fast_fields().i64("time")?);
-                let docs = holding(reader, &term)?.into_iter();
-                placed.extend(docs.map(|doc| (lines.first(doc), times.first(doc), DocAddress::new(ord as u32, doc))));
+                let columns = reader.fast_fields();
+                let (lines, offsets, parts) = (columns.u64("line")?, columns.u64("offset")?, columns.u64("part")?);
+                placed.extend(holding(reader, &term)?.into_iter().map(|doc| {
+                    let place = (lines.first(doc), offsets.first(doc), parts.first(doc));
+                    (place, DocAddress::new(ord as u32, doc))
+                }));
             }
-            // Parts of one record were added in order, so their addresses sort them.
             placed.sort_unstable();
-            Ok(placed.into_iter().map(|(_, _, address)| address).collect())
+            Ok(placed.into_iter().map(|(_, address)| address).collect())
         })
     }
 

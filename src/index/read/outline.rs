@@ -25,6 +25,8 @@ pub struct Step {
     pub(in crate::index) address: DocAddress,
     /// The line number in the file.
     pub line: u64,
+    offset: u64,
+    part: u64,
     /// The speaker.
     pub role: Role,
     /// The kind of document.
@@ -39,8 +41,7 @@ impl Reader {
     /// Returns the documents of a file, in order.
     pub fn outline(&self, key: FileKey) -> Result<Vec<Step>> {
         let mut steps = self.steps(&Term::from_field_text(self.fields.source, &key.text()))?;
-        // Records on the same line may have been read at different times.
-        steps.sort_unstable_by_key(|step| (step.line, step.time, step.address));
+        steps.sort_unstable_by_key(|step| (step.line, step.offset, step.part, step.address));
         Ok(steps)
     }
 
@@ -84,13 +85,15 @@ impl Reader {
             for (segment, reader) in (0..).zip(self.searcher.segment_readers()) {
                 let columns = reader.fast_fields();
                 let (lines, classes): (Column<u64>, Column<u64>) = (columns.u64("line")?, columns.u64("class")?);
+                let (offsets, parts) = (columns.u64("offset")?, columns.u64("part")?);
                 let (text_hashes, times) = (columns.u64("text_hash")?, columns.i64("time")?);
                 for doc in holding(reader, term)? {
                     let Some(class) = classes.first(doc) else { continue };
                     let (role, kind, _) = from_class(class);
                     let address = DocAddress::new(segment, doc);
                     let (line, text_hash) = (lines.first(doc).unwrap_or(0), text_hashes.first(doc).unwrap_or(0));
-                    steps.push(Step { address, line, role, kind, text_hash, time: times.first(doc) });
+                    let (offset, part) = (offsets.first(doc).unwrap_or(0), parts.first(doc).unwrap_or(0));
+                    steps.push(Step { address, line, offset, part, role, kind, text_hash, time: times.first(doc) });
                 }
             }
             Ok(steps)

@@ -108,6 +108,8 @@ impl Fields {
             }
         }
         put(self.line, Leaf::Unsigned(document.line));
+        put(self.offset, Leaf::Unsigned(document.offset));
+        put(self.part, Leaf::Unsigned(document.part.into()));
         if let Some(time) = document.timestamp {
             put(self.time, Leaf::Signed(time));
         }

@@ -323,3 +323,24 @@ fn a_rebuild_does_not_take_everything_for_deleted() {
     assert_eq!((env.count("wombat"), gone(&env)), (4, 0));
     env.heal();
 }
+
+/// The pieces of a long message are in several segments, and `show` put them in the order of those.
+#[test]
+fn a_long_message_is_shown_in_order() {
+    let env = Env::new();
+    let id = session(1);
+    let lines: Vec<String> = (0..400_000).map(|number| format!("row {number} of the long message")).collect();
+    let other: String = (0..2_000).map(|number| format!("filler {number} ")).collect();
+    // Another file at the same time, so that both threads of the index have work.
+    for number in 2..12 {
+        env.write(format!("-p/{}.jsonl", session(number)), user_line(&session(number), number, &other));
+    }
+    env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, &lines.join("\n")));
+    env.index();
+    let shown = env.run(&["show", "--no-refresh", &id]).stdout;
+    // The title comes first.
+    let rows: Vec<&str> = shown.lines().map(str::trim).filter(|line| line.starts_with("row ")).skip(1).collect();
+    assert_eq!(rows.len(), lines.len());
+    let misplaced = rows.iter().zip(&lines).position(|(shown, line)| shown != line);
+    assert_eq!(misplaced, None);
+}
