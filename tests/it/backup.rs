@@ -98,8 +98,8 @@ fn seen(env: &Env, queries: &[&str]) -> BTreeMap<String, String> {
     assert!(!ids.is_empty(), "{sessions}");
     for id in &ids {
         see(&["show", "--no-refresh", id]);
-        see(&["export", "--no-refresh", id]);
-        see(&["export", "--no-refresh", "--format", "json", id]);
+        see(&["export", "--no-refresh", "-o", "-", id]);
+        see(&["export", "--no-refresh", "-o", "-", "--format", "json", id]);
     }
     for query in queries {
         see(&["search", "--no-refresh", "--json", "--messages", "-n", "1000", "--sort", "oldest", query]);

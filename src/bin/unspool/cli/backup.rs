@@ -17,9 +17,9 @@ use crate::out;
 
 const EXAMPLES: &str = "\
 Examples:
-  unspool backup ~/backups/sessions.jsonl.zst      write a backup, or bring it up to date
-  zstdcat ~/backups/sessions.jsonl.zst | less      read it without unspool
-  unspool restore ~/backups/sessions.jsonl.zst     put it back into an index";
+  unspool backup ~/sessions.zst      write a backup, or bring it up to date
+  zstdcat ~/sessions.zst | less      read it without unspool
+  unspool restore ~/sessions.zst     put it back into an index";
 
 /// Write sessions that only the index has to one file
 ///

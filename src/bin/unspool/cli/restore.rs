@@ -16,8 +16,8 @@ use crate::progress::{Progress, stop_on_signals};
 
 const EXAMPLES: &str = "\
 Examples:
-  unspool restore ~/backups/sessions.jsonl.zst              restore everything that the index does not have
-  unspool restore --partial ~/backups/sessions.jsonl.zst    the same for a damaged backup, as far as it is intact";
+  unspool restore ~/sessions.zst             restore what the index does not have
+  unspool restore --partial ~/sessions.zst   the same, from a damaged backup";
 
 /// Add the sessions of a backup to the index
 ///
