@@ -89,7 +89,10 @@ fn seen(env: &Env, queries: &[&str]) -> BTreeMap<String, String> {
     let mut see = |args: &[&str]| {
         let ran = env.run(args);
         assert!(matches!(ran.code, 0 | 1), "{args:?}: {} {}", ran.code, ran.stderr);
-        seen.insert(args.join(" "), ran.stdout.clone());
+        // Scores depend on deleted entries that no merge has removed yet.
+        let varying = r#""elapsed_ms":[0-9.]+|"score":.*?"factors":\{.*?\}"#;
+        let varying = regex::Regex::new(varying).expect("valid");
+        seen.insert(args.join(" "), varying.replace_all(&ran.stdout, "").into_owned());
         ran.stdout
     };
     let sessions = see(&["sessions", "--no-refresh", "--json", "-n", "1000"]);
@@ -112,7 +115,9 @@ fn seen(env: &Env, queries: &[&str]) -> BTreeMap<String, String> {
 fn assert_same(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) {
     assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
     for (what, text) in before {
-        assert_eq!(&after[what], text, "{what}");
+        let differing = text.lines().zip(after[what].lines()).find(|(before, after)| before != after);
+        assert_eq!(differing, None, "{what}");
+        assert_eq!(text.len(), after[what].len(), "{what}");
     }
 }
 
