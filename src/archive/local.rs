@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::archive::backend::Backend;
+use crate::archive::backup::{self, Backup, BackupOptions, RestoreOptions, Restored};
 use crate::archive::conversation::{self, ConversationAnswer};
 use crate::archive::history::{self, FileAnswer};
 use crate::archive::request::{Context, ConversationRequest, FileRequest, SearchRequest, SessionsRequest};
@@ -16,6 +17,7 @@ use crate::archive::upkeep::{self, Removed, Status, Verdict};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{IndexFolder, Reader};
 use crate::transcript::discover::Root;
+use crate::update::{UpdateOptions, Watch, update};
 
 /// The index on this machine.
 #[derive(Debug)]
@@ -105,6 +107,26 @@ impl Local {
     /// Removes a session and every word of it from the index, and keeps it out.
     pub fn forget(&self, session: &str, wait: Duration) -> Result<Removed> {
         upkeep::forget(&self.folder, session, wait)
+    }
+
+    /// Writes a backup of everything that only the index has, and of what only the existing backup has.
+    pub fn backup(&self, path: &Path, all: bool, now: i64) -> Result<Backup> {
+        if path.starts_with(self.directory()) {
+            let message = format!("{} is in the folder of the index", path.display());
+            return Err(Error::new(ErrorKind::Usage, message).hint("choose a file outside, preferably on another disk"));
+        }
+        let reader = self.reopen()?.ok_or_else(no_index)?;
+        let roots = self.roots.iter().map(|root| root.path.to_string_lossy().into_owned()).collect();
+        backup::create(&reader, path, &BackupOptions { now, all, roots })
+    }
+
+    /// Brings the index up to date, and then adds what a backup contains and the index does not.
+    pub fn restore(&self, path: &Path, options: &RestoreOptions, watch: &dyn Watch) -> Result<Restored> {
+        let update_options = UpdateOptions { now: options.now, wait: options.wait, ..UpdateOptions::default() };
+        if update(&self.folder, &self.roots, &update_options, watch)?.interrupted {
+            return Err(Error::new(ErrorKind::Interrupted, "interrupted; nothing was restored"));
+        }
+        backup::restore(&self.folder, path, options, watch)
     }
 
     /// Reports when the sessions of a root expire, if Claude Code deletes each one `days` after it was last written.

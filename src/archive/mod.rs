@@ -37,6 +37,7 @@ pub mod history;
 pub mod stats;
 pub mod upkeep;
 pub mod retention;
+pub mod backup;
 mod backend;
 mod local;
 mod runner;

@@ -220,6 +220,41 @@ fn other_settings_are_not_changed() {
     assert_eq!(read(&real), text);
 }
 
+/// Whatever the file was, and however often it is done.
+#[test]
+fn uninstall_restores_every_byte_of_the_settings() {
+    let files: [Option<&str>; 15] = [
+        None,
+        Some(""),
+        Some("\n"),
+        Some(" \r\n\t"),
+        Some("{}"),
+        Some("{ }"),
+        Some("{}\n"),
+        Some("{\n}\n"),
+        Some("{\r\n}\r\n"),
+        Some("{\r\n  \"a\": 1\r\n}"),
+        Some("\n\n  { \"a\" :1 , \"b\":\n[ ] }  \n\n"),
+        Some("{\"hooks\": {}}"),
+        Some("{\"hooks\": { \"Stop\" : [ ] } }"),
+        Some("{\n  \"hooks\": {\n  }\n}"),
+        None,
+    ];
+    let env = Env::new();
+    for before in files {
+        let _ = std::fs::remove_file(settings(&env));
+        before.iter().for_each(|text| std::fs::write(settings(&env), text).expect("written"));
+        for _ in 0..2 {
+            succeed(&env, &["install"]);
+            // Another index: the hooks are replaced.
+            let other = at_home(&env).args(["--index-dir", "/x", "hook", "install"]).output().expect("ran");
+            assert!(other.status.success());
+            succeed(&env, &["uninstall"]);
+            assert_eq!(std::fs::read_to_string(settings(&env)).ok().as_deref(), before);
+        }
+    }
+}
+
 #[test]
 fn settings_that_cannot_be_parsed_are_not_changed() {
     let env = Env::new();

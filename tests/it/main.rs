@@ -30,6 +30,7 @@ mod schedule;
 mod hook;
 mod watch;
 mod retention;
+mod backup;
 
 // Reading transcripts: every fixture with what must be found in it, and words that must not be lost.
 mod fixtures;

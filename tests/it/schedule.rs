@@ -25,6 +25,7 @@ const CRONTAB: &str = r#"
 case "$1" in
 -l) if test -e "$dir/table"; then cat "$dir/table"; else echo "no crontab for u" >&2; exit 1; fi ;;
 -) cat > "$dir/table" ;;
+-r) rm "$dir/table" ;;
 *) exit 1 ;;
 esac"#;
 const LAUNCHCTL: &str = r#"
@@ -83,6 +84,7 @@ fn command(env: &Env) -> Command {
     let mut command = env.command();
     // The system's own tools come last: sh and systemd-analyze need them.
     command.env("PATH", format!("{}:/usr/bin:/bin", bin(env).display()));
+    command.env("UNSPOOL_TOOLS", format!("{}:/usr/bin:/bin", bin(env).display()));
     command
 }
 
@@ -301,6 +303,92 @@ fn cron_install_status_uninstall_and_again() {
     }
 }
 
+/// Whatever the crontab was, and however often it is done.
+#[test]
+fn uninstall_restores_every_byte_of_the_crontab() {
+    let env = home_with(&[("crontab", CRONTAB)]);
+    let tables: [Option<&[u8]>; 8] = [
+        None,
+        Some(b""),
+        Some(b"\n"),
+        Some(b"0 5 * * 1 x"),
+        Some(b"0 5 * * 1 x\n"),
+        Some(b"A=1\r\n0 5 * * 1 x\r\n"),
+        Some(b"A=1\r\n0 5 * * 1 x"),
+        Some(b"  # odd \t\n\n\n0 5 * * 1 x % \xff\n\n"),
+    ];
+    for table in tables {
+        let file = state_file(&env, "table");
+        let _ = std::fs::remove_file(&file);
+        table.iter().for_each(|table| std::fs::write(&file, table).expect("written"));
+        for _ in 0..2 {
+            succeed(&env, &["install", "--backend", "cron"]);
+            succeed(&env, &["install", "--backend", "cron", "--every", "15m"]);
+            succeed(&env, &["uninstall"]);
+            assert_eq!(std::fs::read(&file).ok().as_deref(), table);
+        }
+    }
+}
+
+/// The cron of Debian refuses a table whose last line has no line break.
+#[test]
+fn uninstall_works_if_cron_refuses_the_original() {
+    let refuses = r#"
+case "$1" in
+-l) cat "$dir/table" ;;
+-) cat > "$dir/new"; test -z "$(tail -c1 "$dir/new")" && mv "$dir/new" "$dir/table" ;;
+esac"#;
+    let env = home_with(&[("crontab", refuses)]);
+    std::fs::write(state_file(&env, "table"), "0 5 * * 1 x").expect("written");
+    succeed(&env, &["install", "--backend", "cron"]);
+    succeed(&env, &["uninstall"]);
+    assert_eq!(read(state_file(&env, "table")), "0 5 * * 1 x\n");
+}
+
+#[test]
+fn a_schedule_with_backups() {
+    let env = home_with(&[("crontab", CRONTAB), ("systemctl", SYSTEMCTL), ("launchctl", LAUNCHCTL)]);
+    let path = env.write(format!("-home-u-x/{}.jsonl", session(1)), user_line(&session(1), 1, "pelican"));
+    env.write(format!("-home-u-x/{}.jsonl", session(2)), user_line(&session(2), 2, "walrus"));
+    env.index();
+    std::fs::remove_file(path).expect("removed");
+    let file = env.path().join("kept/sessions.zst");
+    let file_text = file.to_string_lossy();
+    for backend in ["cron", "launchd", "systemd"] {
+        let args = ["install", "--backend", backend, "--backup", "weekly", "--backup-file", &file_text];
+        assert_eq!(succeed(&env, &args), format!("installed: index every hour (with a weekly backup), by {backend}\n"));
+        assert!(succeed(&env, &["status"]).contains("\n  backup   weekly, last never\n"), "{backend}");
+    }
+    let service = read(unit(&env, "unspool-index.service"));
+    let words = format!(" index --quiet --scheduled --backup {file_text} --backup-every weekly --index-dir ");
+    assert!(service.contains(&words), "{service}");
+    let run_at = |now: &str| {
+        let mut command = env.command();
+        command.env("UNSPOOL_NOW", now).args(["index", "--quiet", "--scheduled", "--backup"]).arg(&file);
+        let ran = Ran::from(command.args(["--backup-every", "weekly"]).output().expect("ran"));
+        assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+        std::fs::metadata(&file).and_then(|meta| meta.modified()).expect("a backup")
+    };
+    let first = run_at("2026-11-01T12:00:00Z");
+    assert_eq!(run_at("2026-11-07T12:00:00Z"), first, "not due yet");
+    assert!(run_at("2026-11-08T12:00:00Z") > first);
+    assert!(succeed(&env, &["status"]).contains("weekly, last Sun 2026-11-08 12:00:00 UTC in "));
+    let shown = env.run(&["status"]).stdout;
+    assert!(shown.contains("kept/sessions.zst, 8 days ago, 1 transcript"), "{shown}");
+    std::fs::remove_file(&file).expect("removed");
+    assert!(env.run(&["status"]).stdout.contains("the file no longer exists"));
+    // A backup that fails is a run that failed, but the index is up to date.
+    std::fs::write(&file, "mine").expect("written");
+    env.append(format!("-home-u-x/{}.jsonl", session(2)), user_line(&session(2), 3, "grebe"));
+    let mut command = env.command();
+    command.env("UNSPOOL_NOW", "2030-01-01T00:00:00Z").args(["index", "--quiet", "--scheduled", "--backup"]).arg(&file);
+    let ran = Ran::from(command.args(["--backup-every", "daily"]).output().expect("ran"));
+    assert_eq!((ran.code, read(&file).as_str()), (2, "mine"));
+    assert!(ran.stderr.contains("is not a backup by unspool"), "{}", ran.stderr);
+    assert_eq!(env.count("grebe"), 1);
+    assert!(env.run(&["status"]).stdout.contains("is not a backup by unspool"));
+}
+
 #[test]
 fn cron_can_run_the_installed_lines() {
     let env = home_with(&[("crontab", CRONTAB)]);
@@ -401,8 +489,8 @@ fn another_scheduler_replaces_the_first() {
     succeed(&env, &["install", "--backend", "cron"]);
     calls(&env);
     succeed(&env, &["install"]);
-    assert_eq!(calls(&env)[0], "crontab -", "cron's lines must be removed, or there would be two runs");
-    assert_eq!(read(state_file(&env, "table")), "");
+    assert_eq!(calls(&env)[0], "crontab -r", "cron's lines must be removed, or there would be two runs");
+    assert!(!state_file(&env, "table").is_file());
     let status: Value = serde_json::from_str(&succeed(&env, &["status", "--json"])).expect("JSON");
     assert_eq!(status["jobs"].as_array().map(Vec::len), Some(1));
     assert_eq!(status["jobs"][0]["backend"], "systemd");
@@ -532,16 +620,20 @@ fn f25_schedule_with_awkward_paths() {
 #[test]
 fn f26_programs_with_the_same_name_earlier_in_path() {
     let env = home_with(&[("crontab", CRONTAB)]);
-    // First a folder that others can write to, then a relative and an empty one.
+    // First a folder of our own, then one that others can write to, then a relative and an empty one.
+    let own = env.path().join("own");
+    std::fs::create_dir_all(&own).expect("made");
     let trap = env.path().join("trap");
     std::fs::create_dir_all(&trap).expect("made");
     std::fs::set_permissions(&trap, std::fs::Permissions::from_mode(0o777)).expect("set");
     for name in ["systemctl", "crontab", "launchctl", "systemd-analyze", "unspool"] {
         let text = format!("#!/bin/sh\ntouch '{}'\n", env.path().join("trapped").display());
-        std::fs::write(trap.join(name), text).expect("written");
-        std::fs::set_permissions(trap.join(name), std::fs::Permissions::from_mode(0o755)).expect("set");
+        for folder in [&own, &trap] {
+            std::fs::write(folder.join(name), &text).expect("written");
+            std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755)).expect("set");
+        }
     }
-    let path = format!("{}:trap::.:{}:/usr/bin:/bin", trap.display(), bin(&env).display());
+    let path = format!("{}:{}:trap::.:{}:/usr/bin:/bin", own.display(), trap.display(), bin(&env).display());
     let ran =
         command(&env).env("PATH", &path).args(["schedule", "install", "--backend", "cron"]).output().expect("ran");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
@@ -553,7 +645,7 @@ fn f26_programs_with_the_same_name_earlier_in_path() {
     let trace = env.path().join("trace");
     let trace_text = trace.to_string_lossy();
     let mut traced = under(&env, &["strace", "-f", "-e", "trace=execve", "-o", &trace_text]);
-    traced.env("PATH", &path).args(["schedule", "status"]);
+    traced.env("PATH", &path).env("UNSPOOL_TOOLS", bin(&env)).args(["schedule", "status"]);
     assert!(traced.output().expect("ran").status.success());
     let trace = read(&trace);
     let programs = trace.lines().filter_map(|line| line.split("execve(\"").nth(1));

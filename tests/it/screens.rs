@@ -105,7 +105,8 @@ fn run(env: &Env, args: &str) -> Ran {
         .env("COLUMNS", "80")
         .env("CLICOLOR_FORCE", "1")
         .env("UNSPOOL_INDEX_DIR", env.path().join("home/.local/share/unspool"))
-        .env("PATH", format!("{}:/usr/bin:/bin", env.path().join("bin").display()));
+        .env("PATH", format!("{}:/usr/bin:/bin", env.path().join("bin").display()))
+        .env("UNSPOOL_TOOLS", env.path().join("bin"));
     Ran::from(command.args(args.replace('\'', "").split_whitespace()).output().expect("ran"))
 }
 
@@ -126,6 +127,7 @@ fn show(env: &Env, args: &str, ran: &Ran, style: &str) -> String {
         (r"index-(\d+)-[0-9a-f]{8}-[0-9a-f]{8}", "index-$1-HASH"),
         // The index contains paths, which are temporary here.
         (r"[\d.]+ kB in 1 segment, [\d.]+ %", "SIZE kB in 1 segment, SHARE %"),
+        (r"documents, [\d.]+ kB", "documents, SIZE kB"),
         // Editors strip it from this file.
         (r"(?m)[ \t]+$", ""),
     ] {
@@ -1141,6 +1143,31 @@ fn the_index() {
 }
 
 #[test]
+fn backups() {
+    let env = Env::with_fixtures("home");
+    index(&env);
+    std::fs::remove_file(
+        env.claude().join("projects/-home-dana-code-paperplane").join("12000001-5e55-4000-8000-001200000001.jsonl"),
+    )
+    .expect("removed");
+    insta::assert_snapshot!(screen(&env, "backup b.zst"), @"
+    $ unspool backup b.zst
+    wrote TMP/b.zst: 1 transcript with 15 documents, SIZE kB
+    --- exit code 0
+    ");
+    insta::assert_snapshot!(screen(&env, "backup b.zst"), @"
+    $ unspool backup b.zst
+    nothing new: TMP/b.zst is intact and contains everything (1 transcript with 15 documents, SIZE kB)
+    --- exit code 0
+    ");
+    insta::assert_snapshot!(screen(&env, "restore b.zst"), @"
+    $ unspool restore b.zst
+    nothing to restore: the index has everything in this backup
+    --- exit code 0
+    ");
+}
+
+#[test]
 fn schedules() {
     let env = Env::new();
     let bin = env.path().join("bin");
@@ -1235,6 +1262,8 @@ fn help() {
       verify       Check that the index is intact and matches the transcripts
       prune        Remove sessions whose transcripts Claude Code has deleted
       forget       Permanently erase one session from the index
+      backup       Write sessions that only the index has to one file
+      restore      Add the sessions of a backup to the index
       schema       Print the JSON Schema of the --json output
       config       Show or change the configuration
       completions  Print a completion script for a shell
@@ -1290,8 +1319,8 @@ fn help() {
     Files:
       The index is in your system's data folder (on Linux ~/.local/share/unspool),
       in one folder per set of roots,
-      readable only by you. It also contains what Claude Code has deleted: include
-      it in your backups.
+      readable only by you. It also contains what Claude Code has deleted: `unspool
+      backup` copies that to one file.
 
     Exit codes:
       0    found, or done                  4    the index is damaged, foreign or too
@@ -1299,6 +1328,59 @@ fn help() {
       1    nothing found                   5    another run is in progress
       2    wrong usage, or failure         6    no space, or no permission
       3    done, but with problems         130  interrupted; what was done is kept
+    --- exit code 0
+    ");
+    insta::assert_snapshot!(screen(&env, "backup --help"), @"
+    $ unspool backup --help
+    Write sessions that only the index has to one file
+
+    These are the sessions whose transcripts Claude Code has deleted. The file is
+    zstd-compressed JSON Lines with a checksum, readable without unspool, and only
+    by you. An existing backup is brought up to date: what only it contains is kept,
+    except sessions that `unspool forget` has erased. The new file replaces it after
+    it was read back without an error.
+
+    Usage: unspool backup [OPTIONS] <FILE>
+
+    Arguments:
+      <FILE>
+              The backup; a new file, or an existing backup
+
+    Options:
+          --all
+              Include sessions whose transcripts still exist
+
+          --json
+              Report as one JSON object
+
+          --no-refresh
+              Use the index as it is, without reading new messages first
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Where:
+          --root <DIR>
+              Search for sessions in this folder instead of ~/.claude; can be
+              repeated
+
+          --index-dir <DIR>
+              Keep the index in this folder [env: UNSPOOL_INDEX_DIR]
+
+    Output:
+          --color <WHEN>
+              When to use colours: auto, always, never
+
+              With always, a pipe gets the same output as a terminal, for `less -R`
+              and fzf. CLICOLOR_FORCE=1 does the same.
+
+    Examples:
+      unspool backup ~/sessions.zst      write a backup, or bring it up to date
+      zstdcat ~/sessions.zst | less      read it without unspool
+      unspool restore ~/sessions.zst     put it back into an index
     --- exit code 0
     ");
     insta::assert_snapshot!(screen(&env, "-h"), @"
@@ -1325,6 +1407,8 @@ fn help() {
       verify       Check that the index is intact and matches the transcripts
       prune        Remove sessions whose transcripts Claude Code has deleted
       forget       Permanently erase one session from the index
+      backup       Write sessions that only the index has to one file
+      restore      Add the sessions of a backup to the index
       schema       Print the JSON Schema of the --json output
       config       Show or change the configuration
       completions  Print a completion script for a shell

@@ -241,6 +241,12 @@ pub(crate) fn path_folders() -> Vec<PathBuf> {
     var("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
+/// Returns the folders with the fake schedulers of a test, from `UNSPOOL_TOOLS`. Release builds do not read it.
+pub(crate) fn fake_tools() -> Option<Vec<PathBuf>> {
+    let folders = if cfg!(debug_assertions) { var("UNSPOOL_TOOLS") } else { None };
+    folders.map(|folders| std::env::split_paths(&folders).collect())
+}
+
 /// Returns the folder of the user's settings, as systemd finds it.
 pub(crate) fn settings_dir(home: &Path) -> PathBuf {
     let named = var("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
@@ -249,7 +255,7 @@ pub(crate) fn settings_dir(home: &Path) -> PathBuf {
 
 /// Returns the variables a scheduled run needs, except those that [`Config::carried`] turns into options.
 pub(crate) fn carried_variables() -> Vec<(OsString, OsString)> {
-    let excluded = ["UNSPOOL_ROOTS", "UNSPOOL_INDEX_DIR", "UNSPOOL_NOW", "UNSPOOL_FAULT"];
+    let excluded = ["UNSPOOL_ROOTS", "UNSPOOL_INDEX_DIR", "UNSPOOL_NOW", "UNSPOOL_FAULT", "UNSPOOL_TOOLS"];
     let is_ours = |name: &str| name == "CLAUDE_CONFIG_DIR" || name.starts_with("UNSPOOL_");
     let mut found: Vec<_> = std::env::vars_os()
         .filter(|(name, value)| {

@@ -262,6 +262,11 @@ impl Reader {
         Ok(documents)
     }
 
+    /// Passes each document of a file to `visit`, in order. Only one is in memory at a time.
+    pub fn each_document_of(&self, key: FileKey, visit: &mut dyn FnMut(Document) -> Result<()>) -> Result<()> {
+        self.in_order(key)?.into_iter().try_for_each(|address| visit(self.document(address)?))
+    }
+
     /// Returns all documents of a kind.
     pub fn documents_of_kind(&self, kind: Kind) -> Result<Vec<(FileKey, Document)>> {
         let mut found = Vec::new();

@@ -18,6 +18,9 @@ use spans::Style;
 /// The number of days after which Claude Code deletes a session by default.
 pub const DEFAULT_DAYS: u64 = 30;
 
+/// A settings file without any settings.
+const NEW_FILE: &str = "{\n}\n";
+
 /// The events for which our hook is called.
 const EVENTS: [HookEvent; 2] = [
     HookEvent { name: "SessionEnd", is_async: false, timeout: 5 },
@@ -102,7 +105,7 @@ pub fn installed(text: &str) -> Result<Vec<Installed>> {
 
 /// Adds our hooks to a settings file, replacing our hooks that differ. An empty text counts as a new file.
 pub fn with_hook(text: &str, hook: &Hook) -> Result<String> {
-    let mut text = if text.trim().is_empty() { "{\n}\n".to_string() } else { text.to_string() };
+    let mut text = if text.trim().is_empty() { NEW_FILE.to_string() } else { text.to_string() };
     for event in &EVENTS {
         let found: Vec<_> =
             find_hooks(&text)?.into_iter().filter(|found| found.installed.event == event.name).collect();
@@ -121,6 +124,19 @@ pub fn with_hook(text: &str, hook: &Hook) -> Result<String> {
 /// Removes our hooks from a settings file.
 pub fn without_hook(text: &str) -> Result<String> {
     remove_hooks(text, |_| true)
+}
+
+/// Reports whether `before` is what a settings file was before our hooks were added to it.
+pub fn is_original(before: &str, text: &str) -> bool {
+    let is_without = before.trim().is_empty() || installed(before).is_ok_and(|found| found.is_empty());
+    let hook = installed(text).ok().and_then(|found| found.into_iter().next());
+    is_without && hook.is_some_and(|found| with_hook(before, &found.hook).is_ok_and(|with| with == text))
+}
+
+/// Reports whether a settings file without our hooks is one that we created. `before` is the last backup of it. Unless
+/// we have created the file, that is a file without our hooks.
+pub fn is_our_own(text: &str, before: Option<&str>) -> bool {
+    text == NEW_FILE && before.is_none_or(|before| installed(before).is_ok_and(|found| !found.is_empty()))
 }
 
 /// A hook entry of the settings file.

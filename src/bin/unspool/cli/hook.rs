@@ -163,7 +163,8 @@ pub(crate) fn run(config: &Config, args: &HookArgs) -> anyhow::Result<u8> {
             edit(config, args, |text| settings::with_hook(text, &hook), "installed in", "already in")
         }
         Some(HookCommand::Uninstall(args)) => {
-            let edited = |text: &str| if text.is_empty() { Ok(String::new()) } else { settings::without_hook(text) };
+            let edited =
+                |text: &str| if text.trim().is_empty() { Ok(text.to_string()) } else { settings::without_hook(text) };
             edit(config, args, edited, "removed from", "not in")
         }
         Some(HookCommand::Status(args)) => status(config, args),
@@ -174,7 +175,7 @@ pub(crate) fn run(config: &Config, args: &HookArgs) -> anyhow::Result<u8> {
 /// Returns the hook to write to the settings. Claude Code's environment may differ from ours, so the hook includes the
 /// options for roots and index.
 fn hook(config: &Config) -> anyhow::Result<Hook> {
-    let program = Tools::new(config::path_folders()).stable_name_of(&std::env::current_exe()?);
+    let program = Tools::new(config::path_folders(), None).stable_name_of(&std::env::current_exe()?);
     crate::cli::schedule::warn_of_passing_place(&program);
     let mut words = Vec::new();
     for word in std::iter::once(program.into_os_string()).chain(config.carried_if_named()) {
@@ -212,7 +213,9 @@ fn edit(
     let screen = config.screen();
     for path in files_of(config, &args.file)? {
         let old = read(&path)?;
-        let new = change(&old).map_err(|error| named(&path, &error))?;
+        // From the file without our hooks, so that nothing is left of them.
+        let base = original(&path, &old)?.unwrap_or_else(|| old.clone());
+        let new = change(&base).map_err(|error| named(&path, &error))?;
         let print = |what: &str| out::print(config.color, |out| writeln!(out, "{what} {}", screen.path(&path)));
         if new == old {
             print(unchanged)?;
@@ -226,24 +229,42 @@ fn edit(
     Ok(exit_code::OK)
 }
 
-/// Replaces the file and keeps a backup. A file that unspool created is removed when it becomes empty.
+/// Replaces the file and keeps a backup: of the file before the hooks were added, if possible. A file that unspool
+/// created is removed together with the hooks.
 fn write(path: &Path, old: &str, new: &str) -> anyhow::Result<()> {
-    let mut backup = path.as_os_str().to_os_string();
-    backup.push(".unspool-backup");
-    let backup = PathBuf::from(backup);
+    let backup = backup_of(path);
     if read(path)? != old {
         return Err(Error::new(ErrorKind::Other, format!("{} was just changed by another program", path.display()))
             .hint("try again")
             .into());
     }
-    let is_ours = new.split_whitespace().collect::<String>() == "{}" && !backup.is_file();
-    if is_ours {
+    let before = backup.is_file().then(|| read(&backup)).transpose()?;
+    let has_original = original(path, old)?.is_some();
+    if !has_original && settings::is_our_own(new, before.as_deref()) {
         return Ok(fs_err::remove_file(path)?);
     }
-    if !old.is_empty() {
+    let exists = path.try_exists()?;
+    if exists && (!has_original || new.trim().is_empty() || settings::installed(new)?.is_empty()) {
         atomic_write::replace(&backup, old.as_bytes())?;
+    } else if !exists && before.is_some_and(|before| before.trim().is_empty()) {
+        // It would be taken for what this file was before.
+        fs_err::remove_file(&backup)?;
     }
     Ok(atomic_write::replace(path, new.as_bytes())?)
+}
+
+/// Returns what the file was before our hooks were added to it, if the backup contains that.
+fn original(path: &Path, text: &str) -> anyhow::Result<Option<String>> {
+    let backup = backup_of(path);
+    let before = backup.is_file().then(|| read(&backup)).transpose()?;
+    Ok(before.filter(|before| settings::is_original(before, text)))
+}
+
+/// Returns the path of the backup of a settings file.
+fn backup_of(path: &Path) -> PathBuf {
+    let mut backup = path.as_os_str().to_os_string();
+    backup.push(".unspool-backup");
+    PathBuf::from(backup)
 }
 
 /// Returns the text of a file, or an empty text if it does not exist.

@@ -6,6 +6,7 @@ use clap::Args;
 use unspool::render;
 use unspool::update::{Report, UpdateOptions, update};
 
+use crate::cli::backup::{self, BackupPace};
 use crate::config::{self, Config};
 use crate::exit_code;
 use crate::out;
@@ -50,6 +51,14 @@ pub(crate) struct IndexArgs {
     /// For timers: not an error if another run is in progress; `status` shows the result
     #[arg(long)]
     scheduled: bool,
+
+    /// Write a backup to this file after the run, if it is due
+    #[arg(long, value_name = "FILE", requires = "backup_every")]
+    backup: Option<std::path::PathBuf>,
+
+    /// How often a backup is due
+    #[arg(long, value_name = "daily|weekly", hide_possible_values = true, requires = "backup")]
+    backup_every: Option<BackupPace>,
 }
 
 pub(crate) fn run(config: &Config, args: &IndexArgs) -> anyhow::Result<u8> {
@@ -97,7 +106,17 @@ fn run_once(config: &Config, args: &IndexArgs) -> anyhow::Result<Option<u8>> {
             .iter()
             .for_each(|problem| out::note(&format!("{}: {}", problem.path.display(), problem.reason)));
     }
-    Ok(Some(code))
+    Ok(Some(code.max(back_up(config, args, &report)?)))
+}
+
+/// Writes a backup if that was requested and is due. Returns the exit code for it.
+fn back_up(config: &Config, args: &IndexArgs, report: &Report) -> anyhow::Result<u8> {
+    let (Some(file), Some(pace), false) = (&args.backup, args.backup_every, report.interrupted) else {
+        return Ok(exit_code::OK);
+    };
+    let problems = backup::write_if_due(config, file, pace)?;
+    problems.iter().for_each(|problem| out::note(problem));
+    Ok(if problems.is_empty() { exit_code::OK } else { exit_code::PROBLEMS })
 }
 
 fn exit_code(report: &Report) -> u8 {

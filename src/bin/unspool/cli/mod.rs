@@ -4,12 +4,14 @@ mod completions;
 mod config;
 mod filter;
 mod help;
+mod refresh;
+mod backup;
+mod restore;
 mod status_background;
 mod index;
 mod man;
 mod prune;
 mod forget;
-mod refresh;
 mod file;
 mod blame;
 mod recover;
@@ -65,7 +67,7 @@ Environment:
 
 Files:
   The index is in your system's data folder (on Linux ~/.local/share/unspool), in one folder per set of roots,
-  readable only by you. It also contains what Claude Code has deleted: include it in your backups.
+  readable only by you. It also contains what Claude Code has deleted: `unspool backup` copies that to one file.
 
 Exit codes:
   0    found, or done                  4    the index is damaged, foreign or too new
@@ -114,6 +116,8 @@ enum Command {
     Verify(verify::VerifyArgs),
     Prune(prune::PruneArgs),
     Forget(forget::ForgetArgs),
+    Backup(backup::BackupArgs),
+    Restore(restore::RestoreArgs),
     /// Print the JSON Schema of the --json output
     Schema,
     Config(config::ConfigArgs),
@@ -178,6 +182,8 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         Command::Verify(args) => verify::run(&config, &args),
         Command::Prune(args) => prune::run(&config, &args),
         Command::Forget(args) => forget::run(&config, &args),
+        Command::Backup(args) => backup::run(&config, &args),
+        Command::Restore(args) => restore::run(&config, &args),
         Command::Schema => {
             out::print(config.color, |out| out.write_all(json::schema().as_bytes()))?;
             Ok(exit_code::OK)

@@ -6,12 +6,13 @@ use clap::{Args, Subcommand, ValueEnum};
 use unspool::error::{Error, ErrorKind};
 use unspool::untrusted::one_line;
 
+use crate::cli::backup::{BackupPace, LastBackup};
 use crate::config::{self, Config};
 use crate::exit_code;
 use crate::out;
 use crate::schedule::quoting::plain;
 use crate::schedule::record::{Outcome, Record};
-use crate::schedule::{Backend, Job, JobStatus, Place, Scheduler, Task, Tools, When};
+use crate::schedule::{Backend, Job, JobStatus, Place, Scheduler, Task, Tools, When, backup_in};
 
 /// Update the index regularly with systemd, launchd or cron
 ///
@@ -59,6 +60,14 @@ struct InstallArgs {
     /// Also check the index
     #[arg(long, value_name = "daily|weekly|monthly", hide_possible_values = true)]
     verify: Option<Pace>,
+
+    /// Also write a backup of the sessions that only the index has, after an update
+    #[arg(long, value_name = "daily|weekly", hide_possible_values = true)]
+    backup: Option<BackupPace>,
+
+    /// The file of the backup [default: backups/unspool-backup.jsonl.zst in the folder that contains the index]
+    #[arg(long, value_name = "FILE", requires = "backup")]
+    backup_file: Option<std::path::PathBuf>,
 
     /// Scheduler to use
     #[arg(long, value_enum, default_value_t = Backend::Auto, value_name = "NAME")]
@@ -125,7 +134,7 @@ fn place(config: &Config) -> anyhow::Result<Place> {
     Ok(Place {
         settings: config::settings_dir(&home),
         data: config.data_dir(),
-        tools: Tools::new(config::path_folders()),
+        tools: Tools::new(config::path_folders(), config::fake_tools()),
         home,
         now,
     })
@@ -157,7 +166,9 @@ fn install(config: &Config, place: &Place, args: &InstallArgs) -> anyhow::Result
 }
 
 fn summary(jobs: &[Job], scheduler: &dyn Scheduler) -> String {
-    let each: Vec<String> = jobs.iter().map(|job| format!("{} {}", job.task.name(), job.when.words())).collect();
+    let backup = |job: &Job| backup_in(&job.args.join(" ")).map(|pace| format!(" (with a {pace} backup)"));
+    let words = |job: &Job| format!("{} {}{}", job.task.name(), job.when.words(), backup(job).unwrap_or_default());
+    let each: Vec<String> = jobs.iter().map(words).collect();
     format!("{}, by {}", each.join(", "), scheduler.name())
 }
 
@@ -177,11 +188,24 @@ fn jobs(config: &Config, place: &Place, args: &InstallArgs) -> anyhow::Result<Ve
         args.rebuild.map(|pace| (Task::Rebuild, pace.at(4, 20))),
         args.verify.map(|pace| (Task::Verify, pace.at(5, 40))),
     ];
+    let backup = backup_words(config, args)?;
     let job = |(task, when): (Task, When)| {
-        let args = task.args().iter().map(ToString::to_string).chain(carried.iter().cloned()).collect();
+        let backup = backup.iter().filter(|_| task == Task::Index);
+        let args = task.args().iter().map(ToString::to_string).chain(backup.chain(&carried).cloned()).collect();
         Job { task, when, program: program.clone(), args, env: env.clone() }
     };
     Ok(tasks.into_iter().flatten().map(job).collect())
+}
+
+/// Returns the options of the index run that writes a backup.
+fn backup_words(config: &Config, args: &InstallArgs) -> anyhow::Result<Vec<String>> {
+    let Some(pace) = args.backup else { return Ok(Vec::new()) };
+    let file = match &args.backup_file {
+        Some(file) => std::path::absolute(file)?,
+        None => config.data_dir().join("backups/unspool-backup.jsonl.zst"),
+    };
+    let words = ["--backup".into(), plain(file.as_os_str())?, "--backup-every".into(), pace.name().into()];
+    Ok(words.into())
 }
 
 /// Warns if the program is in a folder that an upgrade or a clean-up removes.
@@ -249,6 +273,8 @@ struct Row {
     missing: bool,
     /// The error in our own record.
     trouble: Option<String>,
+    /// The time and file of the latest backup.
+    last_backup: Option<String>,
 }
 
 impl Row {
@@ -274,7 +300,10 @@ impl Row {
                 })
             });
         }
-        Self { backend, job, missing, trouble }
+        let last_backup = LastBackup::read(config).filter(|_| job.backup.is_some());
+        let last_backup =
+            last_backup.and_then(|last| Some(format!("{} in {}", place.clock(last.time)?, last.file.display())));
+        Self { backend, job, missing, trouble, last_backup }
     }
 
     fn show(&self, out: &mut dyn Write) -> std::io::Result<()> {
@@ -292,6 +321,9 @@ impl Row {
         if let Some(trouble) = &self.trouble {
             row("reason", trouble)?;
         }
+        if let Some(pace) = job.backup {
+            row("backup", &format!("{pace}, last {}", self.last_backup.as_deref().unwrap_or("never")))?;
+        }
         if let Some(program) = &job.program {
             let gone = if self.missing { " no longer exists; run `unspool schedule install` again" } else { "" };
             row("program", &format!("{}{gone}", program.display()))?;
@@ -305,6 +337,7 @@ impl Row {
             "task": job.task, "backend": self.backend, "when": job.when, "active": job.active, "next": job.next,
             "last": job.last, "result": job.result, "failed": job.failed, "reason": self.trouble,
             "program": job.program, "program_missing": self.missing, "log": job.log,
+            "backup": job.backup, "last_backup": self.last_backup,
         })
     }
 }

@@ -10,6 +10,7 @@ use unspool::error::Result;
 use unspool::render::terminal::style::{Screen, count};
 use unspool::transcript::settings::{DEFAULT_DAYS, Settings};
 
+use crate::cli::backup::LastBackup;
 use crate::config::{self, Config};
 use crate::exit_code;
 use crate::schedule::Task;
@@ -26,6 +27,7 @@ pub(super) fn freshness(config: &Config, screen: &Screen, status: &Status) -> Re
     let mut freshness = Freshness::default();
     freshness.add_retention(config, screen, status)?;
     freshness.add_schedule(config, screen);
+    freshness.add_backup(config, screen);
     freshness.add_watch(config);
     Ok(freshness)
 }
@@ -52,6 +54,22 @@ impl Freshness {
             self.rows.push(("schedule", "no runs yet (`unspool schedule install` sets up regular runs)".to_string()));
         }
         self.json.insert("scheduled_runs".into(), Value::Array(runs));
+    }
+}
+
+impl Freshness {
+    /// Adds the latest backup, if there was one.
+    fn add_backup(&mut self, config: &Config, screen: &Screen) {
+        let Some(last) = LastBackup::read(config) else { return };
+        let is_missing = !last.file.is_file();
+        let missing = if is_missing { "; the file no longer exists (run `unspool backup`)" } else { "" };
+        let (path, age) = (screen.path(&last.file), screen.age(last.time));
+        self.rows.push(("backup", format!("{path}, {age}, {}{missing}", count(last.files, "transcript"))));
+        self.json.insert(
+            "backup".into(),
+            json!({"path": last.file.to_string_lossy(), "time_ms": last.time, "files": last.files,
+                "missing": is_missing}),
+        );
     }
 }
 

@@ -6,11 +6,16 @@ use crate::schedule::quoting;
 use crate::schedule::steps::{Failure, Step};
 use crate::schedule::tools;
 use crate::schedule::when::crontab;
-use crate::schedule::{Job, JobStatus, Place, Scheduler, Task, clock, first_word};
+use crate::schedule::{Job, JobStatus, Place, Scheduler, Task, backup_in, clock, first_word};
 
 const BEGIN: &str = "# >>> unspool >>>";
 const END: &str = "# <<< unspool <<<";
 const HEAD: &str = "# Written by `unspool schedule install`; `unspool schedule uninstall` removes these lines.";
+
+/// A line of the block, if the last line before it had no line break.
+const NO_NEWLINE: &str = "# The line above had no line break at its end.";
+/// A line of the block, if there was no crontab.
+const NO_TABLE: &str = "# There was no crontab before.";
 
 #[derive(Debug)]
 pub(super) struct Cron<'a>(pub(super) &'a Place);
@@ -47,25 +52,47 @@ impl Scheduler for Cron<'_> {
 impl Cron<'_> {
     /// Returns the crontab, or nothing if there is none.
     fn table(&self) -> Result<Vec<u8>, Error> {
+        self.existing_table().map(Option::unwrap_or_default)
+    }
+
+    fn existing_table(&self) -> Result<Option<Vec<u8>>, Error> {
         let crontab = self.0.tools.need("crontab")?;
         let output = tools::run(&crontab, &["-l".into()], None)?;
         // Without a crontab, every cron exits with an error, with different messages.
-        if output.ok() || output.stderr.to_lowercase().contains("no crontab") || output.stderr.contains("can't open") {
-            return Ok(output.stdout);
+        if output.ok() {
+            return Ok(Some(output.stdout));
+        }
+        if output.stderr.to_lowercase().contains("no crontab") || output.stderr.contains("can't open") {
+            return Ok(None);
         }
         Err(Error::new(ErrorKind::Other, format!("cannot read the crontab: {}", output.stderr)))
     }
 
     fn change(&self, block: Option<&str>) -> Result<Vec<Step>, Error> {
-        let old = self.table()?;
-        let new = with_block(&old, block)?;
-        if new == old {
+        let old = self.existing_table()?;
+        let change = with_block(old.as_deref(), block)?;
+        let old = old.unwrap_or_default();
+        if change.table == old {
             return Ok(Vec::new());
         }
         let program = self.0.tools.need("crontab")?;
-        let backup = Step::Keep { path: self.0.data.join("crontab.before"), bytes: old };
-        let args = vec!["-".to_string()];
-        Ok(vec![backup, Step::Run { program, args, input: Some(new), failure: Failure::Matters }])
+        let put = |table, failure| {
+            let args = vec!["-".to_string()];
+            Step::Run { program: program.clone(), args, input: Some(table), failure }
+        };
+        let mut steps = vec![Step::Keep { path: self.0.data.join("crontab.before"), bytes: old }];
+        if change.is_none {
+            steps.push(Step::run(&program, &["-r"], Failure::Matters));
+            return Ok(steps);
+        }
+        if change.lacks_newline {
+            // Some crons refuse such a table. Then it stays as the first of the two steps has left it.
+            steps.push(put([change.table.as_slice(), b"\n"].concat(), Failure::Matters));
+            steps.push(put(change.table, Failure::Ignored));
+        } else {
+            steps.push(put(change.table, Failure::Matters));
+        }
+        Ok(steps)
     }
 
     fn job_status(&self, line: &str) -> JobStatus {
@@ -86,6 +113,7 @@ impl Cron<'_> {
             program: first_word(without_variables(command)),
             active: true,
             log: "cron mails the output of runs, if mail is set up".to_string(),
+            backup: backup_in(command),
             ..JobStatus::default()
         }
     }
@@ -137,14 +165,43 @@ fn block_in(table: &[u8]) -> Result<Option<std::ops::Range<usize>>, Error> {
     }
 }
 
-/// Returns a crontab with our block replaced, added or removed.
-fn with_block(table: &[u8], block: Option<&str>) -> Result<Vec<u8>, Error> {
-    let block = block.unwrap_or_default().as_bytes();
-    Ok(match block_in(table)? {
-        Some(range) => [&table[..range.start], block, &table[range.end..]].concat(),
-        None if block.is_empty() || table.is_empty() || table.ends_with(b"\n") => [table, block].concat(),
-        None => [table, b"\n", block].concat(),
-    })
+/// A crontab after a change.
+#[derive(Debug, Default, Eq, PartialEq)]
+struct Change {
+    table: Vec<u8>,
+    /// Set if the last line had no line break before the block was added.
+    lacks_newline: bool,
+    /// Set if there was no crontab before the block was added.
+    is_none: bool,
+}
+
+/// Returns a crontab with our block replaced, added or removed. The block remembers what its removal has to restore.
+fn with_block(table: Option<&[u8]>, block: Option<&str>) -> Result<Change, Error> {
+    let (is_new, table) = (table.is_none(), table.unwrap_or_default());
+    let old = block_in(table)?;
+    let is_noted = |note: &str| {
+        let lines = old.clone().map(|range| table[range].split(|byte| *byte == b'\n'));
+        lines.is_some_and(|mut lines| lines.any(|line| line == note.as_bytes()))
+    };
+    let has_old = old.is_some();
+    let range = old.clone().unwrap_or(table.len()..table.len());
+    let (before, after) = (&table[..range.start], &table[range.end..]);
+    let Some(block) = block else {
+        let lacks_newline = is_noted(NO_NEWLINE) && after.is_empty();
+        let before = if lacks_newline { before.strip_suffix(b"\n").unwrap_or(before) } else { before };
+        let table = [before, after].concat();
+        let is_none = is_noted(NO_TABLE) && table.is_empty();
+        return Ok(Change { table, lacks_newline, is_none });
+    };
+    let breaks_line = !has_old && !table.is_empty() && !table.ends_with(b"\n");
+    let note = match () {
+        () if breaks_line || is_noted(NO_NEWLINE) => format!("{NO_NEWLINE}\n"),
+        () if !has_old && is_new || is_noted(NO_TABLE) => format!("{NO_TABLE}\n"),
+        () => String::new(),
+    };
+    let block = block.replacen(&format!("{BEGIN}\n"), &format!("{BEGIN}\n{note}"), 1);
+    let line_break: &[u8] = if breaks_line { b"\n" } else { b"" };
+    Ok(Change { table: [before, line_break, block.as_bytes(), after].concat(), ..Change::default() })
 }
 
 #[cfg(test)]
@@ -155,25 +212,42 @@ mod tests {
 
     #[test]
     fn other_lines_stay_byte_for_byte() {
-        let others: [&[u8]; 6] = [
+        let others: [&[u8]; 9] = [
             b"",
             b"0 5 * * 1 tar -zcf /var/backups/home.tgz /home/\n",
             b"MAILTO=\"\"\r\n\t# comment \xff\xfe\n\n\n@reboot x % y\n",
             b"# unspool >>>\n# >>> unspool\n",
-            b"no newline at the end\n",
             b"\n",
+            b"1 2 3 4 5 x\r\n",
+            b"no newline at the end",
+            b"a\r\nno newline at the end",
+            b"a\r",
         ];
         for other in others {
-            let with = with_block(other, Some(BLOCK)).expect("changed");
-            assert_eq!(with, [other, BLOCK.as_bytes()].concat());
-            assert_eq!(with_block(&with, Some(BLOCK)).expect("changed"), with, "a second time changes nothing");
-            assert_eq!(with_block(&with, None).expect("changed"), other);
-            // Lines added after the block are kept.
+            let with = with_block(Some(other), Some(BLOCK)).expect("changed").table;
+            assert!(with.starts_with(other));
+            let again = with_block(Some(&with), Some(BLOCK)).expect("changed").table;
+            assert_eq!(again, with, "a second time changes nothing");
+            let without = with_block(Some(&with), None).expect("changed");
+            assert_eq!(without.table, other);
+            assert!(!without.is_none && without.lacks_newline == (!other.is_empty() && !other.ends_with(b"\n")));
+            // Lines added after the block are kept, and are not joined with others.
             let between = [with.as_slice(), b"1 2 3 4 5 later\n"].concat();
-            let without = with_block(&between, None).expect("changed");
-            assert_eq!(without, [other, b"1 2 3 4 5 later\n"].concat());
+            let line_break: &[u8] = if without.lacks_newline { b"\n" } else { b"" };
+            let expected = [other, line_break, b"1 2 3 4 5 later\n"].concat();
+            assert_eq!(with_block(Some(&between), None).expect("changed").table, expected);
         }
-        assert_eq!(with_block(b"x", Some(BLOCK)).expect("changed"), [b"x\n", BLOCK.as_bytes()].concat());
+    }
+
+    #[test]
+    fn a_table_that_did_not_exist_is_removed() {
+        let with = with_block(None, Some(BLOCK)).expect("changed").table;
+        let again = with_block(Some(&with), Some(BLOCK)).expect("changed").table;
+        assert_eq!(again, with, "a second time changes nothing");
+        assert!(with_block(Some(&with), None).expect("changed").is_none);
+        let more = [with.as_slice(), b"1 2 3 4 5 later\n"].concat();
+        let kept = Change { table: b"1 2 3 4 5 later\n".to_vec(), ..Change::default() };
+        assert_eq!(with_block(Some(&more), None).expect("changed"), kept);
     }
 
     #[test]
@@ -184,7 +258,7 @@ mod tests {
             "# <<< unspool <<<\n# >>> unspool >>>\n",
             "# >>> unspool >>>\n# >>> unspool >>>\n# <<< unspool <<<\n",
         ] {
-            assert!(with_block(table.as_bytes(), Some(BLOCK)).is_err(), "{table}");
+            assert!(with_block(Some(table.as_bytes()), Some(BLOCK)).is_err(), "{table}");
         }
     }
 

@@ -7,7 +7,7 @@ use unspool::error::{Error, ErrorKind};
 use crate::schedule::quoting::xml;
 use crate::schedule::steps::{Failure, Step};
 use crate::schedule::tools;
-use crate::schedule::{Job, JobStatus, Place, Scheduler, Task, When, text_of};
+use crate::schedule::{Job, JobStatus, Place, Scheduler, Task, When, backup_in, text_of};
 
 #[derive(Debug)]
 pub(super) struct Launchd<'a>(pub(super) &'a Place);
@@ -127,6 +127,7 @@ impl Launchd<'_> {
             failed: number.is_some_and(|number| number != 0 && number != 3),
             result,
             log: self.log(task).to_string_lossy().into_owned(),
+            backup: backup_in(&text),
             ..JobStatus::default()
         }
     }

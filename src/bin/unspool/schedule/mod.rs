@@ -120,6 +120,8 @@ pub(crate) struct JobStatus {
     pub(crate) failed: bool,
     /// The place where the output of its runs can be read.
     pub(crate) log: String,
+    /// How often it writes a backup, if it does.
+    pub(crate) backup: Option<&'static str>,
 }
 
 /// A scheduler of the system.
@@ -201,6 +203,13 @@ impl Backend {
 /// Returns the text of a file, if it can be read.
 fn text_of(path: &std::path::Path) -> Option<String> {
     fs_err::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns how often a command that unspool wrote makes a backup, in any scheduler's syntax.
+pub(crate) fn backup_in(command: &str) -> Option<&'static str> {
+    let (_, rest) = command.split_once("--backup-every")?;
+    let names = ["daily", "weekly"].into_iter();
+    names.filter_map(|name| Some((rest.find(name)?, name))).min().map(|(_, name)| name)
 }
 
 /// Returns the first word of a command line that unspool wrote.

@@ -10,7 +10,7 @@ use unspool::error::{Error, ErrorKind};
 use crate::schedule::quoting;
 use crate::schedule::steps::{Failure, Step};
 use crate::schedule::tools;
-use crate::schedule::{Job, JobStatus, Place, Scheduler, Task, Tools, first_word, text_of};
+use crate::schedule::{Job, JobStatus, Place, Scheduler, Task, Tools, backup_in, first_word, text_of};
 
 #[derive(Debug)]
 pub(super) struct Systemd<'a>(pub(super) &'a Place);
@@ -157,6 +157,7 @@ impl Systemd<'_> {
             result: words,
             failed,
             log: format!("journalctl --user -u {service}"),
+            backup: line_of(&service, "ExecStart=").and_then(|line| backup_in(&line)),
         })
     }
 }

@@ -1,5 +1,6 @@
-//! Finds and runs programs of the system. They must be in folders that other users cannot write to, and are run by
-//! their full path, never through a shell.
+//! Finds and runs programs of the system. They are looked for in the folders of the system, never in `PATH`, where
+//! anything that changes the environment could put another program. They are run by their full path, never through a
+//! shell.
 
 use std::ffi::OsStr;
 use std::io::{Read, Write as _};
@@ -12,10 +13,26 @@ use unspool::error::{Error, ErrorKind};
 /// The maximum run time of a program.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Finds programs in the folders of `PATH`.
+/// The folders in which systems have their schedulers. NixOS and Guix have their own.
+const SYSTEM_FOLDERS: [&str; 9] = [
+    "/usr/bin",
+    "/bin",
+    "/usr/sbin",
+    "/sbin",
+    "/run/wrappers/bin",
+    "/run/current-system/sw/bin",
+    "/run/privileged/bin",
+    "/run/current-system/profile/bin",
+    "/usr/local/bin",
+];
+
+/// Finds programs of the system, and unspool itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Tools {
-    folders: Vec<PathBuf>,
+    /// The folders of the system.
+    system: Vec<PathBuf>,
+    /// The folders of `PATH`, in which only unspool itself is looked for.
+    path: Vec<PathBuf>,
 }
 
 /// The output and exit code of a program.
@@ -38,25 +55,27 @@ impl Output {
 }
 
 impl Tools {
-    /// Searches these folders, except those that another user can write to.
-    pub(crate) fn new(folders: Vec<PathBuf>) -> Self {
-        Self { folders: folders.into_iter().filter(|folder| is_trusted(folder)).collect() }
+    /// Finds unspool itself in the folders of `path`, and programs of the system in `fake`, or else in the system's own
+    /// folders. Folders that another user can write to are left out.
+    pub(crate) fn new(path: Vec<PathBuf>, fake: Option<Vec<PathBuf>>) -> Self {
+        let system = fake.unwrap_or_else(|| SYSTEM_FOLDERS.map(PathBuf::from).to_vec());
+        let trusted = |folders: Vec<PathBuf>| folders.into_iter().filter(|folder| is_trusted(folder)).collect();
+        Self { system: trusted(system), path: trusted(path) }
     }
 
     /// Returns the full path of a program, if it is found.
     pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
         let names = [name.to_string(), format!("{name}.exe")];
         let names = if cfg!(windows) { &names[..] } else { &names[..1] };
-        let places = self.folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+        let places = self.system.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
         places.into_iter().find(|path| is_program(path))
     }
 
     /// Returns the full path of a required program.
     pub(crate) fn need(&self, name: &str) -> Result<PathBuf, Error> {
         self.find(name).ok_or_else(|| {
-            Error::new(ErrorKind::Usage, format!("cannot find the program {name}")).hint(
-                "choose another scheduler with --backend, or put it in a folder of PATH that only you can write to",
-            )
+            Error::new(ErrorKind::Usage, format!("cannot find the program {name} in /usr/bin or another system folder"))
+                .hint("install it, or choose another scheduler with --backend")
         })
     }
 
@@ -65,7 +84,7 @@ impl Tools {
     pub(crate) fn stable_name_of(&self, program: &Path) -> PathBuf {
         let real = fs_err::canonicalize(program).unwrap_or_else(|_| program.to_path_buf());
         let name = program.file_name().unwrap_or(OsStr::new("unspool"));
-        let mut named = self.folders.iter().flat_map(|folder| [folder.join("unspool"), folder.join(name)]);
+        let mut named = self.path.iter().flat_map(|folder| [folder.join("unspool"), folder.join(name)]);
         named.find(|path| fs_err::canonicalize(path).is_ok_and(|path| path == real)).unwrap_or(program.to_path_buf())
     }
 }
