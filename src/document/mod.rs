@@ -22,7 +22,7 @@ use crate::transcript::Trace;
 pub use builder::{Builder, OwnTranscripts, Place};
 pub use clean::normal_path;
 pub use inline_agents::{InlineAgent, InlineAgents};
-pub use shell::{FileEffect, Touch, is_shell, touched};
+pub use shell::{FileEffect, Touch, is_shell, may_change, touched};
 pub use totals::{PAUSE, Totals};
 
 /// Maximum size of one document's text, in bytes. Longer texts become several documents of one message, because adding

@@ -24,6 +24,22 @@ pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '[', '{'])
 }
 
+/// Returns the byte offset of a range in brackets that ends before it starts, such as `[z-a]`. Such a pattern matches only
+/// its own text, which is hardly ever meant.
+pub fn reversed_range(pattern: &str) -> Option<usize> {
+    let mut rest = pattern;
+    while let Some((_, after)) = rest.split_once('[') {
+        let Some((class, behind)) = after.split_once(']') else { return None };
+        let characters: Vec<(usize, char)> = class.char_indices().collect();
+        let is_reversed = |window: &&[(usize, char)]| window[1].1 == '-' && window[0].1 > window[2].1;
+        if let Some(window) = characters.windows(3).find(is_reversed) {
+            return Some(pattern.len() - after.len() + window[0].0);
+        }
+        rest = behind;
+    }
+    None
+}
+
 /// Translates a pattern into a regular expression. The expression must match the entire text.
 pub fn expression(pattern: &str) -> String {
     translated(pattern, true)
@@ -142,6 +158,20 @@ mod tests {
             ("{x}.rs", "{x}.rs", true),
         ] {
             assert_eq!(Glob::new(pattern).matches(text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn reversed_ranges_are_found() {
+        for (pattern, expected) in [
+            ("[z-a].tsx", Some(1)),
+            ("src/[a-c]/x[9-0]", Some(11)),
+            ("[a-z].tsx", None),
+            ("app/[slug]/page.tsx", None),
+            ("a[b", None),
+            ("[!-]", None),
+        ] {
+            assert_eq!(reversed_range(pattern), expected, "{pattern}");
         }
     }
 

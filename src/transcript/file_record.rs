@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::transcript::event::Trace;
 use crate::transcript::json::{self, Token, Walk};
-use crate::transcript::json_shape::{Entry, RawRecord};
+use crate::transcript::json_shape::{Attachment, Entry, RawRecord};
 
 /// The full record of a file change, read from its line.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -102,6 +102,37 @@ pub fn read_record(line: &[u8]) -> Option<Record> {
     })
 }
 
+/// Reads the lines of a changed file from the line of a transcript that reports the change. Returns each run of lines
+/// with the number of its first line.
+pub fn read_changed_lines(line: &[u8]) -> Vec<(usize, String)> {
+    let text = String::from_utf8_lossy(line);
+    let Ok(entry) = serde_json::from_str::<Entry<'_>>(&text) else { return Vec::new() };
+    let attachment: Attachment<'_> =
+        entry.attachment.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
+    attachment.snippet.map(|snippet| numbered_lines(&snippet)).unwrap_or_default()
+}
+
+/// Returns the numbered lines in a text, such as `12\tlet x`, without their numbers. Returns each run of consecutive
+/// lines with the number of its first line.
+pub fn numbered_lines(text: &str) -> Vec<(usize, String)> {
+    let mut runs: Vec<(usize, usize, String)> = Vec::new();
+    for line in text.lines() {
+        let rest = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
+        let number = line.trim_start().strip_suffix(rest).and_then(|number| number.parse::<usize>().ok());
+        let shown = rest.strip_prefix('\t').or_else(|| rest.strip_prefix('→'));
+        let (Some(number), Some(shown)) = (number, shown) else { continue };
+        match runs.last_mut() {
+            Some((_, next, run)) if *next == number => {
+                run.push('\n');
+                run.push_str(shown);
+                *next += 1;
+            }
+            _ => runs.push((number, number + 1, shown.to_string())),
+        }
+    }
+    runs.into_iter().map(|(first, _, run)| (first, run)).collect()
+}
+
 /// Reads the file backups listed in a line of a transcript.
 pub fn read_backups(line: &[u8]) -> Vec<Backup> {
     let text = String::from_utf8_lossy(line);
@@ -190,6 +221,15 @@ mod tests {
             assert_eq!(hash_json_string(raw), Some(print_of(text)), "{raw}");
         }
         assert_eq!(hash_json_string("null"), None);
+    }
+
+    #[test]
+    fn numbered_lines_are_read() {
+        let text = "9\ta\n10\t\tb\n...\n   20→c\nplain";
+        assert_eq!(numbered_lines(text), [(9, "a\n\tb".to_string()), (20, "c".to_string())]);
+        let line =
+            br#"{"type":"attachment","attachment":{"type":"edited_text_file","filename":"/a","snippet":"1\tx\n2\ty"}}"#;
+        assert_eq!(read_changed_lines(line), [(1, "x\ny".to_string())]);
     }
 
     #[test]

@@ -145,6 +145,7 @@ object! {
         "origin" => origin: Origin<'a>,
         "filename" => filename: Text<'a>,
         "path" => path: Text<'a>,
+        "snippet" => snippet: Text<'a>,
     }
 }
 

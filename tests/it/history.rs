@@ -698,3 +698,170 @@ fn f28_secrets_are_masked_in_the_history_of_a_file() {
     assert_eq!(patch.lines().filter(|line| line.starts_with('+') && !line.starts_with("+++")).count(), 13, "{patch}");
     assert_eq!(env.run(&["recover", path]).stdout, contents);
 }
+
+/// A session that creates [`PATH`] at 10:00:03 and then runs commands.
+fn created_then(commands: &[(&str, bool)]) -> Env {
+    let env = Env::new();
+    let (mut clock, mut transcript) = (Clock::default(), Session { number: 1, ..Session::default() });
+    transcript.prompt(&mut clock, "make it");
+    let write = json!({"file_path": PATH, "content": "one\ntwo\n"});
+    transcript.call(&mut clock, "Write", write, ok("File created successfully"));
+    for (command, works) in commands {
+        let answer = if *works { ok("") } else { failed("Exit code 1") };
+        transcript.call(&mut clock, "Bash", json!({"command": command}), answer);
+    }
+    env.write(transcript.file(), transcript.text());
+    env.index();
+    env
+}
+
+#[test]
+fn recover_reports_commands_that_may_have_changed_the_file() {
+    for (command, works, code, part) in [
+        ("cargo fmt", true, 3, "cargo fmt"),
+        ("cargo fmt", false, 0, ""),
+        ("cargo fmt --check", true, 0, ""),
+        ("cd /elsewhere && cargo fmt", true, 0, ""),
+        ("git stash", true, 3, "git stash"),
+        ("git status", true, 0, ""),
+        ("grep -rl one src | xargs sed -i 's/one/1/'", true, 3, "xargs"),
+        ("python3 -c \"open('src/a.rs','w').write('x')\"", true, 3, "python3"),
+        ("make > src/a.rs", true, 3, "not recorded"),
+        ("cp other.rs src/a.rs", true, 3, "not recorded"),
+        ("mv other.rs src/a.rs", true, 3, "not recorded"),
+        ("make | tee src/a.rs", true, 3, "not recorded"),
+        ("dd if=x of=src/a.rs", true, 3, "not recorded"),
+        ("rm src/a.rs", true, 0, "deleted or renamed"),
+    ] {
+        let env = created_then(&[(command, works)]);
+        let ran = env.run(&["recover", "--no-refresh", PATH]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (code, "one\ntwo\n"), "{command}: {}", ran.stderr);
+        assert!(ran.stderr.contains(part), "{command}: {}", ran.stderr);
+        assert_eq!(ran.stderr.contains("every byte is recorded"), code == 0, "{command}: {}", ran.stderr);
+        let before = env.run(&["recover", "--no-refresh", "--at", "2026-10-01T10:00:03Z", PATH]);
+        assert_eq!((before.code, before.stdout.as_str()), (0, "one\ntwo\n"), "{command}: {}", before.stderr);
+    }
+}
+
+#[test]
+fn recover_uses_the_notes_of_claude_code_about_changes() {
+    let env = Env::new();
+    let (mut clock, mut transcript) = (Clock::default(), Session { number: 1, ..Session::default() });
+    let write = json!({"file_path": PATH, "content": "one\ntwo\nthree\nfour\n"});
+    transcript.call(&mut clock, "Write", write, ok("File created successfully"));
+    let note = json!({"type": "edited_text_file", "filename": PATH, "snippet": "2\t2\n3\tthree"});
+    transcript.line(clock.tick(), json!({"type": "attachment", "attachment": note}));
+    env.write(transcript.file(), transcript.text());
+    env.index();
+    let ran = env.run(&["recover", "--no-refresh", PATH]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (3, "one\n2\nthree\nfour\n"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("Claude Code noticed") && ran.stderr.contains("lines 2-3 are certain"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn an_edit_on_a_branch_that_was_rewound_is_not_certain() {
+    let env = Env::new();
+    let (mut clock, mut transcript) = (Clock::default(), Session { number: 1, ..Session::default() });
+    let turn = |transcript: &mut Session, clock: &mut Clock, parent: &str, text: &str| {
+        let message = json!({"role": "user", "content": text});
+        transcript.line(clock.tick(), json!({"type": "user", "parentUuid": parent, "message": message}))
+    };
+    let start = turn(&mut transcript, &mut clock, "0", "begin");
+    turn(&mut transcript, &mut clock, &start, "make it");
+    let write = json!({"file_path": PATH, "content": "one\n"});
+    transcript.call(&mut clock, "Write", write, ok("File created successfully"));
+    turn(&mut transcript, &mut clock, &start, "no, something else");
+    env.write(transcript.file(), transcript.text());
+    env.index();
+    let ran = env.run(&["recover", "--no-refresh", PATH]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (3, "one\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("rewound"), "{}", ran.stderr);
+}
+
+/// `git apply` accepts the patches one after the other, with tabs and without a final newline.
+#[test]
+fn patches_can_be_applied() {
+    if std::process::Command::new("git").arg("--version").output().is_err() {
+        return;
+    }
+    let env = Env::new();
+    let (mut clock, mut transcript) = (Clock::default(), Session { number: 1, ..Session::default() });
+    transcript.prompt(&mut clock, "make it");
+    let write = json!({"file_path": PATH, "content": "fn a() {\n\tone();\n}\n"});
+    transcript.call(&mut clock, "Write", write, ok("File created successfully"));
+    let edit = |old: &str, new: &str| json!({"file_path": PATH, "old_string": old, "new_string": new});
+    let patch = json!([{"oldStart": 1, "oldLines": 3, "newStart": 1, "newLines": 4,
+        "lines": [" fn a() {", "   one();", "+  two();", " }"]}]);
+    let record = json!({"filePath": PATH, "originalFile": null, "structuredPatch": patch});
+    transcript.call(
+        &mut clock,
+        "Edit",
+        edit("one();", "one();\n\ttwo();"),
+        Answer { record: Some(record), ..ok("done") },
+    );
+    transcript.call(&mut clock, "Edit", edit("}\n", "}"), ok("done"));
+    env.write(transcript.file(), transcript.text());
+    env.index();
+    let patches = env.run(&["file", "--no-refresh", "--diff", PATH]);
+    assert!(patches.stdout.contains("--- /dev/null\n+++ b/src/a.rs\n@@ -0,0 +1,3 @@\n"), "{}", patches.stdout);
+    let folder = env.path().join("applied");
+    std::fs::create_dir_all(&folder).expect("made");
+    // `git apply` takes several changes of one file in one input only as several runs.
+    for (number, patch) in patches.stdout.split("# ").filter(|patch| patch.contains("diff --git")).enumerate() {
+        let file = folder.join(format!("{number}.patch"));
+        std::fs::write(&file, patch.split_once('\n').expect("a heading").1).expect("written");
+        let mut git = std::process::Command::new("git");
+        let ran = git.args(["apply", "--whitespace=nowarn"]).arg(&file).current_dir(&folder).output().expect("started");
+        assert!(ran.status.success(), "{} {patch}", String::from_utf8_lossy(&ran.stderr));
+    }
+    let applied = std::fs::read_to_string(folder.join("src/a.rs")).expect("applied");
+    assert_eq!(applied, "fn a() {\n\tone();\n\ttwo();\n}");
+    let lines = env.run(&["file", "--no-refresh", "--json", "--diff", PATH]).stdout;
+    let newest: Value = serde_json::from_str(lines.lines().next().expect("a line")).expect("JSON");
+    assert_eq!((&newest["patch_exact"], newest["patch"].as_array().map(Vec::len)), (&json!(true), Some(1)), "{lines}");
+}
+
+#[test]
+fn why_shows_the_hunk_of_a_created_file() {
+    let env = Env::new();
+    let path = env.path().join("new.rs").to_string_lossy().into_owned();
+    let (mut clock, mut transcript) = (Clock::default(), Session { number: 1, ..Session::default() });
+    transcript.prompt(&mut clock, "make it");
+    transcript.call(&mut clock, "Write", json!({"file_path": path, "content": "one\ntwo\n"}), ok("File created"));
+    let part = json!({"type": "text", "file": {"filePath": path, "content": "two", "numLines": 1, "startLine": 2, "totalLines": 3}});
+    for _ in 0..2 {
+        let read = json!({"file_path": path, "offset": 2, "limit": 1});
+        transcript.call(&mut clock, "Read", read, Answer { record: Some(part.clone()), ..ok("     2→two") });
+    }
+    env.write(transcript.file(), transcript.text());
+    env.index();
+    std::fs::write(&path, "one\ntwo\n").expect("written");
+    let ran = env.run(&["why", "--no-refresh", &format!("{path}:2")]);
+    assert!(ran.stdout.contains("@@ -0,0 +1,2 @@\n+one\n+two\n"), "{}", ran.stdout);
+    let versions = env.run(&["recover", "--no-refresh", "--list", "--json", &path]).stdout;
+    assert_eq!(versions.lines().count(), 1, "{versions}");
+}
+
+#[test]
+fn a_wrong_pattern_is_a_usage_error() {
+    let env = created_then(&[]);
+    for command in ["file", "recover"] {
+        let ran = env.run(&[command, "--no-refresh", "[z-a].tsx"]);
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains("  [z-a].tsx\n   ^"), "{}", ran.stderr);
+        let ran = env.run(&[command, "--no-refresh", "b*.tsx"]);
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        assert!(ran.stderr.contains("read as a pattern"), "{}", ran.stderr);
+    }
+    for name in ["a<b.ts", "a(b.ts", "a{b.ts", "a+b.ts", "a^b.ts", "a]b.ts", "a[b.ts"] {
+        for args in
+            [&["file", name][..], &["recover", name], &["sessions", "--file", name], &["search", "x", "--file", name]]
+        {
+            assert_eq!(env.run(&[args, &["--no-refresh"]].concat()).code, 1, "{args:?}");
+        }
+    }
+}

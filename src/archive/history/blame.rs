@@ -4,6 +4,7 @@
 //! and lines changed by something unrecorded are reported as such. No author is guessed.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use similar::DiffOp;
 
@@ -98,7 +99,7 @@ pub(super) fn blame(reader: &Reader, request: &Request, contents: &str) -> Resul
                     blame.actions.push(view.action(&tool_call.0, &tool_call.1)?);
                     Writer::Action(blame.actions.len() - 1)
                 }
-                (None, Origin::Backup { .. }) => Writer::Before,
+                (None, Origin::Backup { .. } | Origin::Suspect(_)) => Writer::Before,
             },
             other => replayed.writer(other),
         };
@@ -156,7 +157,7 @@ pub(super) fn why(reader: &Reader, request: &Request, contents: &str, number: us
 fn action_of(view: &mut View<'_>, replayed: &Replayed, step: usize) -> Result<Option<Action>> {
     match &replayed.timeline.origins[step] {
         Origin::ToolCall(tool_call) => view.action(&tool_call.0, &tool_call.1).map(Some),
-        Origin::Backup { .. } => Ok(None),
+        Origin::Backup { .. } | Origin::Suspect(_) => Ok(None),
     }
 }
 
@@ -171,32 +172,39 @@ impl Replayed {
         if lines.last().is_some_and(|line| line.text.as_deref() == Some("")) {
             lines.pop();
         }
-        let unplaced = self.unplaced_lines();
-        for line in lines.iter_mut().filter(|line| matches!(line.by, By::Outside(_))) {
-            let step = line.text.as_deref().and_then(|text| unplaced.get(text));
-            line.by = step.map_or(line.by, |step| By::Step(*step));
+        let only = self.lines_by_one_step();
+        let mut texts: HashMap<Option<Arc<str>>, usize> = HashMap::new();
+        lines.iter().for_each(|line| *texts.entry(line.text.clone()).or_default() += 1);
+        for line in lines.iter_mut().filter(|line| matches!(line.by, By::Outside(_)) && texts[&line.text] == 1) {
+            let step = line.text.as_deref().and_then(|text| only.get(text).copied().flatten());
+            line.by = step.map_or(line.by, By::Step);
         }
         lines
     }
 
-    /// Returns the lines added by edits that could not be applied because of an earlier unrecorded change, each with
-    /// its step. The file on disk may contain them nevertheless.
-    fn unplaced_lines(&self) -> HashMap<&str, usize> {
-        let doubts = self.versions.iter().flat_map(|version| &version.state.doubts);
-        let mut steps: Vec<usize> =
-            doubts.filter_map(|doubt| if let Doubt::NotApplied(step) = doubt { Some(*step) } else { None }).collect();
-        steps.sort_unstable();
-        steps.dedup();
-        let mut lines = HashMap::new();
-        for step in steps {
-            let Some(Change::Edits(edits)) = &self.timeline.steps[step].change else { continue };
-            let texts = edits
-                .iter()
-                .flat_map(|edit| bare_lines(&edit.new).filter(|line| !bare_lines(&edit.old).any(|old| old == *line)));
-            // A brace or a blank line is too common to have one author.
-            lines.extend(texts.filter(|text| text.trim().len() > 3).map(|text| (text, step)));
+    /// Returns the lines that exactly one step wrote, each with that step; `None` if several did. Includes the lines of
+    /// edits that could not be applied because of an earlier unrecorded change: the file on disk may contain them.
+    fn lines_by_one_step(&self) -> HashMap<&str, Option<usize>> {
+        let mut found: HashMap<&str, Option<usize>> = HashMap::new();
+        let mut add = |text, step: usize| {
+            found.entry(text).and_modify(|known| *known = known.filter(|known| *known == step)).or_insert(Some(step));
+        };
+        for version in self.versions.iter().filter(|version| !version.found && !version.possible) {
+            let text = version.state.text.as_ref();
+            let own = text.iter().flat_map(|text| text.lines.iter()).filter(|line| line.by == By::Step(version.step));
+            own.filter_map(|line| line.text.as_deref()).for_each(|text| add(text.trim_end_matches('\r'), version.step));
+            if !version.state.doubts.contains(&Doubt::NotApplied(version.step)) {
+                continue;
+            }
+            let Some(Change::Edits(edits)) = &self.timeline.steps[version.step].change else { continue };
+            for edit in edits {
+                let is_new = |line: &&str| !bare_lines(&edit.old).any(|old| old == *line);
+                bare_lines(&edit.new).filter(is_new).for_each(|line| add(line, version.step));
+            }
         }
-        lines
+        // A brace or a blank line is too common to have one author.
+        found.retain(|text, _| text.trim().len() > 3);
+        found
     }
 
     fn writer(&self, by: By) -> Writer {
@@ -257,26 +265,32 @@ fn predecessor(before: &Text, after: &Text, at: usize) -> Option<Line> {
 
 /// Returns the change around a line, with a few lines of context.
 fn hunk_at(before: &Text, after: &Text, at: usize) -> Option<Hunk> {
-    let ops = diff(&texts(before), &texts(after));
-    let op = ops.iter().find(|op| op.tag() != similar::DiffTag::Equal && op.new_range().contains(&at))?;
-    let (mut old, mut new) = (op.old_range(), op.new_range());
+    let (old_lines, new_lines) = (before.visible(), after.visible());
+    let texts = |lines: &[Line]| lines.iter().map(|line| line.text.clone()).collect::<Vec<_>>();
+    let ops = similar::capture_diff_slices(similar::Algorithm::Myers, &texts(old_lines), &texts(new_lines));
+    let place = ops.iter().position(|op| op.tag() != similar::DiffTag::Equal && op.new_range().contains(&at))?;
+    let (mut old, mut new) = (ops[place].old_range(), ops[place].new_range());
+    let equal = |op: Option<&DiffOp>| op.map_or(0, |op| op.new_range().len().min(CONTEXT));
+    let (mut lead, mut tail) = (equal(place.checked_sub(1).and_then(|at| ops.get(at))), equal(ops.get(place + 1)));
     if old.len() + new.len() > LONG {
-        // A new file is one large change. Show only the lines near the one asked for.
+        // A new file is one large change. Show only the lines near the one asked for, without context.
         new = new.start.max(at.saturating_sub(NEAR))..new.end.min(at + NEAR);
         old = old.start..old.start + old.len().min(NEAR);
+        (lead, tail) = (0, 0);
     }
-    let (first_old, first_new) = (old.start.saturating_sub(CONTEXT), new.start.saturating_sub(CONTEXT));
     let shown = |sign: char, line: &Line| format!("{sign}{}", line.text.as_deref().unwrap_or("?"));
-    let mut lines: Vec<String> = after.lines[first_new..new.start].iter().map(|line| shown(' ', line)).collect();
-    lines.extend(before.lines[old.clone()].iter().map(|line| shown('-', line)));
-    lines.extend(after.lines[new.clone()].iter().map(|line| shown('+', line)));
-    let end = after.lines.len().min(new.end + CONTEXT);
-    lines.extend(after.lines[new.end..end].iter().map(|line| shown(' ', line)));
+    let mut lines: Vec<String> = new_lines[new.start - lead..new.start].iter().map(|line| shown(' ', line)).collect();
+    lines.extend(old_lines[old.clone()].iter().map(|line| shown('-', line)));
+    lines.extend(new_lines[new.clone()].iter().map(|line| shown('+', line)));
+    lines.extend(new_lines[new.end..new.end + tail].iter().map(|line| shown(' ', line)));
+    let (old_count, new_count) = (old.len() + lead + tail, new.len() + lead + tail);
+    // In a patch, an empty range starts at the line before it.
+    let first = |start: usize, count: usize| (start - lead + usize::from(count > 0)) as u64;
     Some(Hunk {
-        old_start: first_old as u64 + 1,
-        old_lines: (old.end - first_old + end - new.end) as u64,
-        new_start: first_new as u64 + 1,
-        new_lines: (end - first_new) as u64,
+        old_start: first(old.start, old_count),
+        old_lines: old_count as u64,
+        new_start: first(new.start, new_count),
+        new_lines: new_count as u64,
         lines,
     })
 }

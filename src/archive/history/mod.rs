@@ -6,6 +6,7 @@ mod path;
 mod text;
 mod replay;
 mod tool_calls;
+mod suspects;
 mod timeline;
 mod changes;
 mod recover;
@@ -20,19 +21,19 @@ use crate::archive::request::{Context, FileQuestion, FileRequest};
 use crate::archive::scope;
 use crate::archive::session_info::{Lookup, SessionInfo};
 use crate::document::{Document, FileEffect, Kind, normal_path};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::{FileKey, PromptPlace, Reader};
-use crate::query::Filter;
+use crate::query::{Filter, glob};
 use crate::redact::{redact, redact_lines};
 use crate::tokenize;
 use crate::transcript::discover::SourceKind;
 use crate::transcript::{Call, Hunk};
-use crate::untrusted::Untrusted;
+use crate::untrusted::{Untrusted, one_line};
 pub use blame::{Blame, Story, Writer};
 use blame::{blame, why};
 use path::{Here, PathPattern, identity, path_patterns};
-pub use recover::{Recovered, Uncertain, VersionInfo};
-use recover::{recover, versions};
+pub use recover::{Cause, Recovered, Uncertain, VersionInfo};
+use recover::{Replayed, recover, versions};
 use timeline::StepCollector;
 use tool_calls::{FileTouch, ToolCall};
 
@@ -80,10 +81,11 @@ pub enum FileAnswer {
 pub(crate) fn answer(reader: &Reader, request: &FileRequest, context: &Context) -> Result<FileAnswer> {
     let here = Here { cwd: context.folder.clone().unwrap_or_default(), home: context.home.clone() };
     let mut question = Request { path: request.path.clone(), here, reveal: request.reveal, ..Request::default() };
-    let path = || request.path.clone();
+    let is_pattern = glob::is_pattern(&request.path);
+    let path = || format!("{}{}", request.path, if is_pattern { " (read as a pattern)" } else { "" });
     let untouched = || FileAnswer::Nothing(Note::NothingAboutFile { path: path(), verb: "touched".to_string() });
     let unrecorded = || FileAnswer::Nothing(Note::NothingRecorded { path: path() });
-    Ok(match &request.question {
+    let answer = match &request.question {
         FileQuestion::Actions { reads, mentions, unconfirmed, diff } => {
             question.scope = Scope { reads: *reads, mentions: *mentions, unconfirmed: *unconfirmed };
             question.diff = *diff;
@@ -107,7 +109,19 @@ pub(crate) fn answer(reader: &Reader, request: &FileRequest, context: &Context) 
         }
         FileQuestion::Versions => versions(reader, &question)?
             .map_or_else(unrecorded, |(path, versions)| FileAnswer::Versions { path, versions }),
-    })
+    };
+    match (&answer, glob::reversed_range(&request.path)) {
+        // Only now: a file may have this very name.
+        (FileAnswer::Nothing(_), Some(at)) => Err(reversed_range(&request.path, at)),
+        _ => Ok(answer),
+    }
+}
+
+/// Error for a pattern with a range such as `[z-a]`, with its place marked.
+fn reversed_range(pattern: &str, at: usize) -> Error {
+    let before = one_line(&pattern[..at]).chars().count();
+    let message = format!("this range ends before it starts:\n  {}\n  {}^", one_line(pattern), " ".repeat(before));
+    Error::new(ErrorKind::Usage, message)
 }
 
 /// The actions to list besides changes.
@@ -206,6 +220,8 @@ pub struct Action {
     pub prompt: Option<Untrusted>,
     /// The change as a patch, if it was asked for and is known.
     pub change: Vec<Hunk>,
+    /// True if that patch has the exact lines and line numbers of the whole file, so that it can be applied.
+    pub exact: bool,
     /// True if it was inferred from a shell command.
     pub inferred: bool,
     /// True if no result is recorded, so it may not have happened.
@@ -299,12 +315,16 @@ impl<'r> View<'r> {
         for (path, mut touches) in files.into_values() {
             touches.sort_by_key(|touch| (tool_calls[touch.tool_call].time(), tool_calls[touch.tool_call].call.line));
             note_creations(&mut touches);
+            let replayed = if request.diff { Some(Replayed::of(self.reader, &path)?) } else { None };
             let mut actions = Vec::with_capacity(touches.len());
             for touch in touches.iter().rev() {
                 let tool_call = &tool_calls[touch.tool_call];
                 let mut action = self.action(tool_call, touch)?;
-                if request.diff {
-                    action.change = self.shown_change(changes::change(&mut collector, tool_call, touch)?);
+                if let Some(replayed) = &replayed {
+                    let patch = replayed.patch_by(tool_call, touch);
+                    action.exact = patch.is_some();
+                    let change = patch.map_or_else(|| changes::change(&mut collector, tool_call, touch), Ok)?;
+                    action.change = self.shown_change(change);
                 }
                 actions.push(action);
             }
@@ -337,6 +357,7 @@ impl<'r> View<'r> {
             removed,
             prompt: prompt.map(|prompt| self.shown(prompt.trim())),
             change: Vec::new(),
+            exact: false,
             inferred: touch.inferred,
             unconfirmed: tool_call.happened().is_none(),
         })

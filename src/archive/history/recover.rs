@@ -4,6 +4,7 @@ use jiff::Zoned;
 use serde::Serialize;
 
 use crate::archive::history::replay::{Doubt, Step, Version, replay};
+use crate::archive::history::suspects::{Suspect, Suspicion};
 use crate::archive::history::text::{Text, diff};
 use crate::archive::history::timeline::{Origin, Timeline};
 use crate::archive::history::{Action, Request, View, files_meant};
@@ -11,6 +12,7 @@ use crate::archive::request::Moment;
 use crate::dates::{self, Edge};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Reader;
+use crate::redact::redact;
 use crate::untrusted::Untrusted;
 
 /// Recovered contents of a file.
@@ -28,6 +30,20 @@ pub struct Recovered {
     pub deleted: Option<i64>,
     /// The uncertainties. Empty if every byte is certain.
     pub doubts: Vec<Uncertain>,
+    /// The ranges of lines, from 1, that are certain although there are doubts.
+    pub certain: Vec<(usize, usize)>,
+}
+
+/// Something that may have changed a file without a record of the change.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// A command that works on a whole folder, or a script.
+    Command(Untrusted),
+    /// Claude Code noticed a change.
+    Noticed,
+    /// The conversation was rewound to a point before an edit, which may have undone the edit.
+    Rewound,
 }
 
 /// Something that is not certain about recovered contents.
@@ -47,6 +63,15 @@ pub enum Uncertain {
         time: i64,
         /// The session.
         session: Untrusted,
+    },
+    /// Something may have changed it.
+    Possible {
+        /// The time.
+        time: i64,
+        /// The session.
+        session: Untrusted,
+        /// What may have changed it.
+        cause: Cause,
     },
     /// Something outside the recorded sessions changed it.
     ChangedOutside {
@@ -101,7 +126,8 @@ pub(super) struct Replayed {
 pub(super) fn recover(reader: &Reader, request: &Request, moment: &Moment, now: &Zoned) -> Result<Option<Recovered>> {
     let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
     let Some(chosen) = replayed.choose(moment, now)? else { return Ok(None) };
-    Ok(replayed.recovered(chosen, matches!(moment, Moment::Before(_))))
+    let (chosen, later) = chosen;
+    Ok(replayed.recovered(chosen, later, matches!(moment, Moment::Before(_))))
 }
 
 /// Lists all versions of a file, newest first.
@@ -109,12 +135,12 @@ pub(super) fn versions(reader: &Reader, request: &Request) -> Result<Option<(Unt
     let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
     let mut view = View::new(reader, request.reveal);
     let mut listed = Vec::new();
-    for (at, version) in replayed.versions.iter().enumerate().rev() {
+    for version in replayed.listed().into_iter().rev() {
         let step = &replayed.timeline.steps[version.step];
         let origin = &replayed.timeline.origins[version.step];
         let action = match origin {
             Origin::ToolCall(tool_call) => Some(view.action(&tool_call.0, &tool_call.1)?),
-            Origin::Backup { .. } => None,
+            Origin::Backup { .. } | Origin::Suspect(_) => None,
         };
         let contents = version.state.text.as_ref().and_then(Text::contents);
         listed.push(VersionInfo {
@@ -123,9 +149,7 @@ pub(super) fn versions(reader: &Reader, request: &Request) -> Result<Option<(Unt
             session: origin.session().into(),
             found: version.found,
             size: contents.as_ref().map(|contents| (contents.lines().count(), contents.len())),
-            exact: contents.is_some()
-                && version.state.doubts.is_empty()
-                && replayed.versions[at].contradicted_by.is_none(),
+            exact: contents.is_some() && version.state.doubts.is_empty(),
             deleted: version.state.deleted,
         });
     }
@@ -148,18 +172,38 @@ pub(super) fn replayed(reader: &Reader, request: &Request) -> Result<Option<Repl
             .hint("give more of the path"));
         }
     };
-    let timeline = Timeline::of(reader, &path)?;
-    let versions = replay(&timeline.steps);
-    Ok(Some(Replayed { path, timeline, versions }))
+    Replayed::of(reader, &path).map(Some)
 }
 
 impl Replayed {
+    /// Replays the history of a file.
+    pub(super) fn of(reader: &Reader, path: &str) -> Result<Self> {
+        let timeline = Timeline::of(reader, path)?;
+        let versions = replay(&timeline.steps);
+        Ok(Self { path: path.to_string(), timeline, versions })
+    }
+
     fn step(&self, version: &Version) -> &Step {
         &self.timeline.steps[version.step]
     }
 
-    /// Returns the version at a moment. If the file was deleted then, returns the last version with contents.
-    fn choose(&self, moment: &Moment, now: &Zoned) -> Result<Option<usize>> {
+    /// Returns the versions to list: each once, and only those of this file.
+    fn listed(&self) -> Vec<&Version> {
+        let mut listed: Vec<&Version> = Vec::new();
+        for version in self.versions.iter().filter(|version| !version.possible && !self.step(version).of_other) {
+            // A read that shows what is already known is not another version.
+            let is_repeated =
+                listed.last().is_some_and(|last| version.found && last.state.has_same_contents(&version.state));
+            if !is_repeated {
+                listed.push(version);
+            }
+        }
+        listed
+    }
+
+    /// Returns the version at a moment. If the file was deleted then, returns the last version with contents. Also
+    /// returns the later versions up to that moment, whose contents are not known.
+    fn choose(&self, moment: &Moment, now: &Zoned) -> Result<Option<(usize, Vec<usize>)>> {
         // Versions of a file that this one was renamed or copied from do not count.
         let is_own = |at: &usize| !self.step(&self.versions[*at]).of_other;
         let own: Vec<usize> = (0..self.versions.len()).filter(is_own).collect();
@@ -178,15 +222,17 @@ impl Replayed {
                 own.iter().position(is_change).ok_or_else(|| unknown_session(session))?
             }
         };
-        let has_contents = |at: &&usize| self.versions[**at].state.text.is_some();
-        Ok(own[..until].iter().rev().find(has_contents).copied())
+        let has_contents = |at: &usize| self.versions[*at].state.text.is_some();
+        let chosen = own[..until].iter().rposition(has_contents);
+        Ok(chosen.map(|at| (own[at], own[at + 1..until].to_vec())))
     }
 
     fn is_by(&self, at: usize, session: &str) -> bool {
         self.timeline.origins[self.versions[at].step].session().starts_with(session)
     }
 
-    fn recovered(&self, chosen: usize, is_before: bool) -> Option<Recovered> {
+    /// Returns a version. `later` are the versions after it, up to the requested moment.
+    fn recovered(&self, chosen: usize, later: Vec<usize>, is_before: bool) -> Option<Recovered> {
         let version = &self.versions[chosen];
         let text = version.state.text.as_ref()?;
         let contents = text.contents().unwrap_or_else(|| with_markers(text));
@@ -197,13 +243,24 @@ impl Replayed {
             let found = self.timeline.steps[later].time;
             doubts.push(Uncertain::ChangedLater { found, same: self.same_lines(chosen, later, text) });
         }
+        // A deletion leaves the contents before it certain. Anything else replaced them by something unknown.
+        let lost = later
+            .iter()
+            .take_while(|at| !self.versions[**at].state.deleted)
+            .flat_map(|at| self.versions[*at].state.doubts.iter().map(|doubt| self.uncertain(*at, *doubt)));
+        let is_lost = doubts.len();
+        doubts.extend(lost);
+        doubts.dedup();
         let next = self.versions[chosen + 1..].iter().find(|version| !self.step(version).of_other);
         let deleted = next.filter(|next| next.state.deleted).map(|next| self.step(next).time);
+        let certain = if doubts.len() > is_lost || doubts.is_empty() { Vec::new() } else { text.certain_runs() };
+        let written = self.versions[..=chosen].iter().rfind(|version| !version.possible).unwrap_or(version);
         Some(Recovered {
             path: self.path.as_str().into(),
             contents,
-            since: self.step(version).time,
-            session: self.timeline.origins[version.step].session().into(),
+            certain: certain.into_iter().map(|run| (run.start + 1, run.end)).collect(),
+            since: self.step(written).time,
+            session: self.timeline.origins[written.step].session().into(),
             deleted,
             doubts,
         })
@@ -219,6 +276,10 @@ impl Replayed {
             Doubt::Unrecorded(step) => {
                 let (time, session) = of(step);
                 Uncertain::Unrecorded { time, session }
+            }
+            Doubt::Possible(step) => {
+                let (time, session) = of(step);
+                Uncertain::Possible { time, session, cause: cause_of(&self.timeline.origins[step]) }
             }
             Doubt::Outside(step) => {
                 let certain = |version: &&Version| version.step < step && version.state.doubts.is_empty();
@@ -241,6 +302,15 @@ impl Replayed {
             _ => None,
         };
         diff(&old, &new).into_iter().filter_map(equal).collect()
+    }
+}
+
+/// Returns what may have changed the file.
+fn cause_of(origin: &Origin) -> Cause {
+    match origin {
+        Origin::Suspect(Suspect { what: Suspicion::Command(command), .. }) => Cause::Command(redact(command).into()),
+        Origin::Suspect(Suspect { what: Suspicion::Rewound, .. }) => Cause::Rewound,
+        _ => Cause::Noticed,
     }
 }
 

@@ -16,8 +16,8 @@ pub(super) struct Step {
     pub(super) of_other: bool,
     /// The contents before the step, if recorded.
     pub(super) before: Option<Known>,
-    /// A part that was read.
-    pub(super) part: Option<Part>,
+    /// The parts that were read.
+    pub(super) parts: Vec<Part>,
     /// The change.
     pub(super) change: Option<Change>,
     /// The contents after the step, if recorded.
@@ -57,6 +57,8 @@ pub(super) enum Change {
     Append(String),
     /// A partial change that is not recorded.
     Unknown,
+    /// Something that may have changed the file.
+    Possible,
     /// New contents that are not recorded.
     Lost,
     /// The file was deleted or renamed.
@@ -76,6 +78,18 @@ pub(super) struct State {
     pub(super) deleted: bool,
     /// The reasons why the contents are not certain.
     pub(super) doubts: Vec<Doubt>,
+    /// The last known contents, if the present ones are not known.
+    lost: Option<Text>,
+}
+
+impl State {
+    /// Reports whether another state has the same contents, whoever wrote them.
+    pub(super) fn has_same_contents(&self, other: &Self) -> bool {
+        let texts = |state: &Self| {
+            state.text.as_ref().map(|text| text.lines.iter().map(|line| line.text.clone()).collect::<Vec<_>>())
+        };
+        texts(self) == texts(other) && self.deleted == other.deleted
+    }
 }
 
 /// A reason why contents are not certain.
@@ -87,6 +101,8 @@ pub(super) enum Doubt {
     Unrecorded(usize),
     /// An unrecorded change happened before this step.
     Outside(usize),
+    /// This step may have changed the file.
+    Possible(usize),
 }
 
 /// The file after a step, or as a step found it.
@@ -96,6 +112,8 @@ pub(super) struct Version {
     pub(super) step: usize,
     /// True if the step found this version and did not write it.
     pub(super) found: bool,
+    /// True if the step only made an earlier version doubtful.
+    pub(super) possible: bool,
     pub(super) state: State,
     /// The step that found other contents, although no change is recorded in between.
     pub(super) contradicted_by: Option<usize>,
@@ -119,7 +137,20 @@ struct Replay {
 impl Replay {
     /// Adds the current state as a version.
     fn keep(&mut self, step: usize, found: bool) {
-        self.versions.push(Version { step, found, state: self.state.clone(), contradicted_by: None });
+        let state = self.state.clone();
+        self.versions.push(Version { step, found, possible: false, state, contradicted_by: None });
+    }
+
+    /// Adds a reason why the contents are not certain. Everything recorded before is doubtful from then on.
+    fn doubt(&mut self, doubt: Doubt) {
+        self.state.doubts.push(doubt);
+        self.state.text = self.state.text.take().map(|text| text.doubted(true));
+    }
+
+    /// Removes all doubts.
+    fn trust(&mut self) {
+        self.state.doubts.clear();
+        self.state.text = self.state.text.take().map(|text| text.doubted(false));
     }
 
     /// Marks the last version as contradicted by a step, unless an earlier step did that.
@@ -136,9 +167,7 @@ impl Replay {
             Some(Known::Print(print)) => self.observe_hash(at, *print),
             None => {}
         }
-        if let Some(part) = &step.part {
-            self.observe_part(at, part);
-        }
+        step.parts.iter().for_each(|part| self.observe_part(at, part));
     }
 
     /// Takes over the whole contents that a step found.
@@ -151,12 +180,16 @@ impl Replay {
                 self.contradict(at);
                 text.become_contents(contents, By::Outside(at))
             }
-            None if self.state.deleted => Text::of(contents, By::Outside(at)),
-            None => Text::of(contents, By::Nobody),
+            None => match &self.state.lost {
+                Some(lost) => lost.become_contents(contents, By::Outside(at)),
+                None if self.state.deleted => Text::of(contents, By::Outside(at)),
+                None => Text::of(contents, By::Nobody),
+            },
         };
+        let text = text.doubted(false);
         let is_new =
             self.state.text.as_ref() != Some(&text) || !self.state.doubts.is_empty() || self.versions.is_empty();
-        self.state = State { text: Some(text), deleted: false, doubts: Vec::new() };
+        self.state = State { text: Some(text), ..State::default() };
         if is_new {
             self.keep(at, true);
         }
@@ -166,34 +199,38 @@ impl Replay {
     fn observe_hash(&mut self, at: usize, print: u64) {
         let Some(contents) = self.state.text.as_ref().and_then(Text::contents) else { return };
         if has_hash(&contents, print) {
-            self.state.doubts.clear();
+            self.trust();
         } else {
             self.contradict(at);
-            self.state.doubts.push(Doubt::Outside(at));
+            self.doubt(Doubt::Outside(at));
         }
     }
 
     /// Takes over the lines that a step read.
     fn observe_part(&mut self, at: usize, part: &Part) {
-        let lines: Vec<&str> = part.text.split('\n').collect();
         let before = match (&self.state.text, part.total) {
             (Some(text), _) => text.clone(),
             (None, 0) => return,
             (None, total) => Text::unknown(total),
         };
+        let has_returns = before.is_crlf() && !part.text.contains('\r');
+        // The tool shows the lines without their line ends. The last line of a file has none.
+        let is_last = |at: usize| part.start + at >= part.total.max(before.lines.len());
+        let line = |(at, line): (usize, &str)| format!("{line}{}", if has_returns && !is_last(at) { "\r" } else { "" });
+        let lines: Vec<String> = part.text.split('\n').enumerate().map(line).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let (text, conflict) = before.seen(part.start, part.total, &lines, at);
-        if conflict && part.total == 0 {
-            // Without the number of lines in the file, the lines that were read cannot be placed.
+        let doubt = Doubt::Outside(at);
+        if conflict && !self.state.doubts.contains(&doubt) {
             self.contradict(at);
-            self.state.doubts.push(Doubt::Outside(at));
-            return;
+            self.state.doubts.push(doubt);
         }
-        if conflict {
-            self.contradict(at);
-            self.state.doubts.push(Doubt::Outside(at));
+        if !conflict && part.total > 0 && text.is_certain() {
+            self.state.doubts.clear();
         }
-        if self.state.text.as_ref() != Some(&text) {
-            self.state.text = Some(text);
+        let is_new = self.state.text.as_ref().is_none_or(|before| !before.has_same_lines(&text));
+        self.state.text = Some(text);
+        if is_new {
             self.state.deleted = false;
             self.keep(at, true);
         }
@@ -210,25 +247,44 @@ impl Replay {
                     .text
                     .as_ref()
                     .map_or_else(|| Text::of(contents, by), |text| text.become_contents(contents, by));
-                self.state = State { text: Some(text), ..State::default() };
+                self.state = State { text: Some(text.doubted(false)), ..State::default() };
             }
             Change::Edits(edits) => self.edit(at, edits, &step.hunks),
             Change::Append(text) => match self.state.text.as_ref().map(|before| before.appended(text, by)) {
                 Some(Some(text)) => self.state.text = Some(text),
-                _ => self.state.doubts.push(Doubt::NotApplied(at)),
+                _ => self.doubt(Doubt::NotApplied(at)),
             },
-            Change::Unknown => self.state.doubts.push(Doubt::Unrecorded(at)),
-            Change::Lost => self.state = State { doubts: vec![Doubt::Unrecorded(at)], ..State::default() },
-            Change::Delete => self.state = State { deleted: true, ..State::default() },
+            Change::Unknown => self.doubt(Doubt::Unrecorded(at)),
+            Change::Possible => return self.make_doubtful(at),
+            Change::Lost => {
+                self.lose(false);
+                self.state.doubts.push(Doubt::Unrecorded(at));
+            }
+            Change::Delete => self.lose(true),
             Change::Reset => {
                 self.state = State::default();
                 return;
             }
-            Change::Take if self.state.text.is_none() => self.state.doubts.push(Doubt::Unrecorded(at)),
+            Change::Take if self.state.text.is_none() => self.doubt(Doubt::Unrecorded(at)),
             Change::Take => {}
         }
         self.check(at, step.after.as_ref());
         self.keep(at, false);
+    }
+
+    /// Forgets the contents, except as the source of authors for the contents that are found later.
+    fn lose(&mut self, deleted: bool) {
+        let lost = self.state.text.take().or(self.state.lost.take());
+        self.state = State { deleted, lost, ..State::default() };
+    }
+
+    /// Adds a version that differs from the last one only in its doubts.
+    fn make_doubtful(&mut self, at: usize) {
+        if self.state.text.is_some() {
+            self.doubt(Doubt::Possible(at));
+            self.keep(at, false);
+            self.versions.iter_mut().rev().take(1).for_each(|version| version.possible = true);
+        }
     }
 
     /// Compares the result of a change with what is recorded about it.
@@ -240,11 +296,11 @@ impl Replay {
                     let text = self.state.text.take().unwrap_or_default().become_contents(contents, By::Step(at));
                     self.state.text = Some(text);
                 }
-                self.state.doubts.clear();
+                self.trust();
             }
             Some(Known::Print(print)) => match self.state.text.as_ref().and_then(Text::contents) {
-                Some(contents) if has_hash(&contents, *print) => self.state.doubts.clear(),
-                _ => self.state.doubts.push(Doubt::NotApplied(at)),
+                Some(contents) if has_hash(&contents, *print) => self.trust(),
+                _ => self.doubt(Doubt::NotApplied(at)),
             },
             None => {}
         }
@@ -257,7 +313,7 @@ impl Replay {
             let creates = edits.first().is_some_and(|edit| edit.old.is_empty());
             match Text::of("", by).edited_all(edits, by) {
                 Ok(text) if creates => self.state = State { text: Some(text), ..State::default() },
-                _ => self.state.doubts.push(Doubt::NotApplied(at)),
+                _ => self.doubt(Doubt::NotApplied(at)),
             }
             return;
         };
@@ -267,9 +323,9 @@ impl Replay {
             Ok(text) => self.state.text = Some(text),
             Err(_) if in_hole => match before.patched(hunks, edits, by).filter(|_| !hunks.is_empty()) {
                 Some(text) => self.state.text = Some(text),
-                None => self.state.doubts.push(Doubt::NotApplied(at)),
+                None => self.doubt(Doubt::NotApplied(at)),
             },
-            Err(_) => self.state.doubts.push(Doubt::NotApplied(at)),
+            Err(_) => self.doubt(Doubt::NotApplied(at)),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! other parts of the file were ever recorded.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -28,6 +29,14 @@ pub(super) struct Line {
     /// Its text, or `None` if it is unknown.
     pub(super) text: Option<Arc<str>>,
     pub(super) by: By,
+    /// True if something may have changed or moved it since it was last recorded.
+    pub(super) doubtful: bool,
+}
+
+impl Line {
+    fn new(text: Option<&str>, by: By) -> Self {
+        Self { text: text.map(Arc::from), by, doubtful: false }
+    }
 }
 
 /// The contents of a file.
@@ -48,12 +57,38 @@ pub(super) enum Miss {
 impl Text {
     /// Returns contents whose lines all have one author.
     pub(super) fn of(contents: &str, by: By) -> Self {
-        Self::from(contents.split('\n').map(|text| Line { text: Some(text.into()), by }).collect())
+        Self::from(contents.split('\n').map(|text| Line::new(Some(text), by)).collect())
     }
 
     /// Returns contents with only the number of lines known.
     pub(super) fn unknown(lines: usize) -> Self {
-        Self::from(vec![Line { text: None, by: By::Nobody }; lines])
+        Self::from(vec![Line::new(None, By::Nobody); lines])
+    }
+
+    /// Returns the same lines, all of them doubtful or none.
+    pub(super) fn doubted(&self, doubtful: bool) -> Self {
+        if self.lines.iter().all(|line| line.doubtful == doubtful) {
+            return self.clone();
+        }
+        Self::from(self.lines.iter().map(|line| Line { doubtful, ..line.clone() }).collect())
+    }
+
+    /// Reports whether the lines and their authors are the same, whether doubtful or not.
+    pub(super) fn has_same_lines(&self, other: &Self) -> bool {
+        self.doubted(false) == other.doubted(false)
+    }
+
+    /// Returns the ranges of lines that are known and not doubtful. Leaves out the empty line after the last newline.
+    pub(super) fn certain_runs(&self) -> Vec<Range<usize>> {
+        runs(self.visible(), |line| line.text.is_some() && !line.doubtful)
+    }
+
+    /// Returns the lines without the empty one after the last newline.
+    pub(super) fn visible(&self) -> &[Line] {
+        match self.lines.split_last() {
+            Some((last, lines)) if last.text.as_deref() == Some("") => lines,
+            _ => &self.lines,
+        }
     }
 
     fn from(lines: Vec<Line>) -> Self {
@@ -69,6 +104,11 @@ impl Text {
     /// Reports whether all lines are known.
     pub(super) fn is_whole(&self) -> bool {
         self.lines.iter().all(|line| line.text.is_some())
+    }
+
+    /// Reports whether all lines are known and none is doubtful.
+    pub(super) fn is_certain(&self) -> bool {
+        self.lines.iter().all(|line| line.text.is_some() && !line.doubtful)
     }
 
     /// Reports whether every line ends with CRLF.
@@ -138,8 +178,10 @@ impl Text {
 
     /// Returns the same lines without the carriage returns at their ends.
     pub(super) fn without_returns(&self) -> Self {
-        let bare =
-            |line: &Line| Line { text: line.text.as_ref().map(|text| text.trim_end_matches('\r').into()), by: line.by };
+        let bare = |line: &Line| {
+            let text = line.text.as_ref().map(|text| text.trim_end_matches('\r').into());
+            Line { text, ..line.clone() }
+        };
         if self.lines.iter().any(|line| line.text.as_ref().is_some_and(|text| text.ends_with('\r'))) {
             return Self::from(self.lines.iter().map(bare).collect());
         }
@@ -183,8 +225,8 @@ impl Text {
             for text in &hunk.lines {
                 match text.as_bytes().first() {
                     Some(b'+') => {
-                        let text = whole_line(edits, &text[1..]).map(Arc::from);
-                        lines.insert(at.min(lines.len()), Line { text, by });
+                        let text = whole_line(edits, &text[1..]);
+                        lines.insert(at.min(lines.len()), Line::new(text.as_deref(), by));
                         at += 1;
                     }
                     Some(b'-') if at < lines.len() => {
@@ -201,43 +243,105 @@ impl Text {
 
     /// Adds lines that were read, from line `start` of a file with `total` lines (0 if unknown). Also returns true if
     /// they contradict what was known.
+    ///
+    /// If lines were added or removed elsewhere, the lines that were read are found again by their contents. The lines
+    /// that were not read keep their text and their author, but are doubtful.
     pub(super) fn seen(&self, start: usize, total: usize, read: &[&str], step: usize) -> (Self, bool) {
         let total = if total == 0 { self.lines.len() } else { total };
         let from = start.saturating_sub(1);
-        // The old index of these lines, if all changes are above them.
-        let above = (from + self.lines.len()).checked_sub(total);
-        let fits = |at: usize| {
-            let old = self.lines.get(at..at + read.len());
-            old.is_some_and(|old| {
-                old.iter().zip(read).all(|(line, text)| line.text.as_deref().is_none_or(|known| known == *text))
-            })
-        };
-        let agrees = total == self.lines.len() && fits(from);
-        let mut lines: Vec<Line> = if total == self.lines.len() {
-            (*self.lines).clone()
-        } else if fits(from) {
-            // All changes are below the lines that were read.
-            let mut kept = self.lines[..from + read.len()].to_vec();
-            kept.resize(total.max(kept.len()), Line { text: None, by: By::Outside(step) });
-            kept
-        } else if let Some(above) = above.filter(|above| fits(*above)) {
-            // All changes are above the lines that were read.
-            let kept = &self.lines[above..];
-            let mut lines = vec![Line { text: None, by: By::Outside(step) }; total.saturating_sub(kept.len())];
-            lines.extend_from_slice(kept);
-            lines
-        } else {
-            vec![Line { text: None, by: By::Outside(step) }; total]
-        };
-        for (at, text) in read.iter().enumerate().map(|(at, text)| (from + at, text)) {
-            let Some(line) = lines.get_mut(at) else { break };
-            if line.text.as_deref() != Some(text) {
-                let by = if line.text.is_some() { By::Outside(step) } else { line.by };
-                *line = Line { text: Some((*text).into()), by };
-            }
+        if total == self.lines.len() && self.fits(from, read) {
+            let mut lines = (*self.lines).clone();
+            lines.splice(from..from + read.len(), self.read_as(from..from + read.len(), read, step));
+            return (Self::from(lines), false);
         }
-        (Self::from(lines), !agrees)
+        let place = self.place_of(from, total, read);
+        let unknown = |count: usize| vec![Line::new(None, By::Outside(step)); count];
+        let mut lines = self.doubted(true).lines[..place.start].to_vec();
+        // Where lines were added above is unknown. Lines removed above stay, as nobody knows which.
+        lines.extend(unknown(from.saturating_sub(place.start)));
+        lines.extend(self.read_as(place.clone(), read, step));
+        let rest = &self.doubted(true).lines[place.end..];
+        lines.extend(unknown(total.saturating_sub(from + read.len() + rest.len())));
+        lines.extend_from_slice(rest);
+        (Self::from(lines), true)
     }
+
+    /// Returns the lines of a range as they were read. Those that are the same keep their author.
+    fn read_as(&self, place: Range<usize>, read: &[&str], step: usize) -> Vec<Line> {
+        let old = &self.lines[place.clone()];
+        if self.fits(place.start, read) && old.len() == read.len() {
+            return old.iter().zip(read).map(|(line, text)| Line::new(Some(text), line.by)).collect();
+        }
+        let new: Vec<Option<&str>> = read.iter().copied().map(Some).collect();
+        merged(old, &new, By::Outside(step)).into_iter().map(|line| Line { doubtful: false, ..line }).collect()
+    }
+
+    /// Reports whether nothing known contradicts these lines at an index.
+    fn fits(&self, at: usize, read: &[&str]) -> bool {
+        let old = at.checked_add(read.len()).and_then(|end| self.lines.get(at..end));
+        old.is_some_and(|old| {
+            old.iter().zip(read).all(|(line, text)| line.text.as_deref().is_none_or(|known| known == *text))
+        })
+    }
+
+    /// Returns the range of lines that became the lines that were read, which are now at index `from` of a file with
+    /// `total` lines.
+    fn place_of(&self, from: usize, total: usize, read: &[&str]) -> Range<usize> {
+        let length = self.lines.len();
+        let at = |start: usize| start.min(length)..(start + read.len()).min(length);
+        // All changes are below the lines that were read, or above them.
+        let above = (from + length).checked_sub(total);
+        if let Some(start) = [Some(from), above].into_iter().flatten().find(|start| self.fits(*start, read)) {
+            return at(start);
+        }
+        let anchors = self.anchors(read);
+        let (Some(first), Some(last)) = (anchors.first(), anchors.last()) else { return at(from) };
+        let start = first.0.saturating_sub(first.1);
+        let end = (last.0 + read.len() - last.1).min(length);
+        start..end.max(start)
+    }
+
+    /// Pairs the lines that were read with known lines of the same text: those that occur once in both, in the same
+    /// order. Returns the indexes of each pair.
+    fn anchors(&self, read: &[&str]) -> Vec<(usize, usize)> {
+        let known = unique(self.lines.iter().map(|line| line.text.as_deref()));
+        let shown = unique(read.iter().map(|text| Some(*text)));
+        let mut pairs: Vec<(usize, usize)> =
+            shown.iter().filter_map(|(text, at)| known.get(text).map(|place| (*place, *at))).collect();
+        pairs.sort_unstable_by_key(|(_, at)| *at);
+        longest_rising(&pairs)
+    }
+}
+
+/// Returns the index of each text that occurs exactly once and is more than a brace.
+fn unique<'t>(texts: impl Iterator<Item = Option<&'t str>>) -> HashMap<&'t str, usize> {
+    let mut found: HashMap<&str, Option<usize>> = HashMap::new();
+    for (at, text) in texts.enumerate() {
+        if let Some(text) = text.filter(|text| text.trim().len() > 1) {
+            found.entry(text).and_modify(|place| *place = None).or_insert(Some(at));
+        }
+    }
+    found.into_iter().filter_map(|(text, at)| Some((text, at?))).collect()
+}
+
+/// Returns the longest part of a list in which the first numbers rise.
+fn longest_rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    // For each length, the index of the smallest last number; and for each pair, the one before it.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
+    for (at, pair) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|end| pairs[*end].0 < pair.0);
+        before.push(length.checked_sub(1).map(|length| ends[length]));
+        if length == ends.len() { ends.push(at) } else { ends[length] = at }
+    }
+    let mut rising = Vec::new();
+    let mut next = ends.last().copied();
+    while let Some(at) = next {
+        rising.push(pairs[at]);
+        next = before[at];
+    }
+    rising.reverse();
+    rising
 }
 
 /// Returns a text with CRLF line ends, or unchanged if `is_plain`.
@@ -277,7 +381,7 @@ fn merged(old: &[Line], new: &[Option<&str>], by: By) -> Vec<Line> {
             DiffOp::Equal { old_index, len, .. } => lines.extend_from_slice(&old[old_index..old_index + len]),
             DiffOp::Insert { new_index, new_len, .. } | DiffOp::Replace { new_index, new_len, .. } => {
                 let added = new[new_index..new_index + new_len].iter();
-                lines.extend(added.map(|text| Line { text: text.map(Arc::from), by }));
+                lines.extend(added.map(|text| Line::new(*text, by)));
             }
             DiffOp::Delete { .. } => {}
         }
@@ -369,6 +473,33 @@ mod tests {
         let (changed, conflict) = edited.seen(2, 6, &["z"], 4);
         assert_eq!((shown(&changed).as_str(), conflict), ("-:a <4:z 3:y -:c -:? -:?", true));
         let (longer, conflict) = edited.seen(4, 8, &["c"], 5);
-        assert_eq!((shown(&longer).as_str(), conflict), ("-:a 3:x 3:y -:c <5:? <5:? <5:? <5:?", true));
+        assert_eq!((shown(&longer).as_str(), conflict), ("-:a 3:x 3:y -:c <5:? <5:? -:? -:?", true));
+    }
+
+    /// Three lines were inserted above, and five lines further down were read. The other lines keep their authors.
+    #[test]
+    fn lines_that_were_not_read_keep_their_authors() {
+        let numbered = |from: usize, to: usize| (from..=to).map(|at| format!("line {at}")).collect::<Vec<_>>();
+        let text = Text::of(&numbered(1, 20).join("\n"), By::Step(1));
+        let read = numbered(10, 14);
+        let read: Vec<&str> = read.iter().map(String::as_str).collect();
+        for (start, total, read, expected) in [
+            (13, 23, read.clone(), "<2:? 3, 1: 20"),
+            (7, 17, read.clone(), "1: 20"),
+            (10, 18, read.clone(), "1: 20"),
+            (11, 21, vec!["line 10", "new one", "line 12", "line 13", "line 14"], "<2:? 1, <2: 1, 1: 19"),
+        ] {
+            let (seen, conflict) = text.seen(start, total, &read, 2);
+            let count = |wanted: &dyn Fn(&Line) -> bool| seen.lines.iter().filter(|line| wanted(line)).count();
+            let counts = [
+                ("<2:?", count(&|line| line.by == By::Outside(2) && line.text.is_none())),
+                ("<2:", count(&|line| line.by == By::Outside(2) && line.text.is_some())),
+                ("1:", count(&|line| line.by == By::Step(1))),
+            ];
+            let counts: Vec<String> =
+                counts.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name} {count}")).collect();
+            assert_eq!((counts.join(", ").as_str(), conflict), (expected, true), "{start} {total}");
+            assert_eq!(count(&|line| !line.doubtful && line.text.is_some()), 5, "only the lines read are certain");
+        }
     }
 }

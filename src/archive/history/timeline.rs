@@ -8,14 +8,17 @@ use sha2::{Digest as _, Sha256};
 
 use crate::archive::history::path::{PathPattern, identity};
 use crate::archive::history::replay::{Change, Known, Part, Step};
-use crate::archive::history::tool_calls::{self, FileTouch, ToolCall};
+use crate::archive::history::suspects::{self, Suspect, Suspicion};
+use crate::archive::history::tool_calls::{self, CHANGE_NOTE, FileTouch, ToolCall};
 use crate::archive::history::{FileAction, Scope};
 use crate::archive::session_info::Lookup;
 use crate::document::{Document, FileEffect, Kind};
 use crate::error::Result;
 use crate::index::{About, FileKey, Reader, Spelling};
 use crate::transcript::lines::{Transcript, read_small};
-use crate::transcript::{Call, Edit, Record, Trace, print_of, read_backups, read_record};
+use crate::transcript::{
+    Call, Edit, Record, Trace, numbered_lines, print_of, read_backups, read_changed_lines, read_record,
+};
 
 /// Maximum number of renames and copies that a file is followed back through.
 const NAMES: usize = 8;
@@ -49,6 +52,8 @@ pub(super) enum Origin {
         /// The session.
         session: String,
     },
+    /// Something that may have changed the file.
+    Suspect(Suspect),
 }
 
 impl Origin {
@@ -57,6 +62,7 @@ impl Origin {
         match self {
             Self::ToolCall(tool_call) => &tool_call.0.call.session,
             Self::Backup { session } => session,
+            Self::Suspect(suspect) => &suspect.session,
         }
     }
 }
@@ -103,7 +109,9 @@ impl<'r> StepCollector<'r> {
             (tool_calls[touch.tool_call].time(), tool_calls[touch.tool_call].key, tool_calls[touch.tool_call].call.line)
         });
         let mut found = self.backups(path, &tool_calls, &touches)?;
+        found.extend(self.suspects(path, &tool_calls, &touches)?);
         found.retain(|(step, _)| step.time <= until);
+        found.sort_by_key(|(step, _)| step.time);
         let mut recorded: Vec<Recorded> = Vec::new();
         let mut backups = found.into_iter().peekable();
         for touch in touches {
@@ -113,6 +121,11 @@ impl<'r> StepCollector<'r> {
                 recorded.push(backup);
             }
             let step = self.step(&tool_call, &touch, time)?;
+            if is_note(&tool_call.call) {
+                // The lines that the note shows are certain, so it must come first.
+                let session = tool_call.call.session.clone();
+                recorded.push(possible(Suspect { time, session, what: Suspicion::Noticed }));
+            }
             let origin = Origin::ToolCall(Box::new((tool_call, touch.clone())));
             match &touch.effect {
                 Some(FileEffect::RenameFrom { from } | FileEffect::Copy { from }) => {
@@ -134,6 +147,11 @@ impl<'r> StepCollector<'r> {
         let step = Step { time, ..Step::default() };
         if let Some(effect) = &touch.effect {
             return Ok(Some(Step { change: Some(change_of(effect)), ..step }));
+        }
+        if is_note(&tool_call.call) {
+            let line = self.line(tool_call.key, tool_call.call.offset)?;
+            let parts = line.map(|line| parts_of(read_changed_lines(&line))).unwrap_or_default();
+            return Ok(Some(Step { parts, ..step }));
         }
         let Some((key, result)) = &tool_call.result else { return Ok(None) };
         let trace = result.trace.clone().unwrap_or_default();
@@ -178,7 +196,22 @@ impl<'r> StepCollector<'r> {
             return Ok(Some(Step { before: Some(Known::Contents(text)), ..Step::default() }));
         }
         let number = |number: u64| usize::try_from(number).unwrap_or_default();
-        Ok(Some(Step { part: Some(Part { start: number(start), total: number(total), text }), ..Step::default() }))
+        let part = Part { start: number(start), total: number(total), text };
+        Ok(Some(Step { parts: vec![part], ..Step::default() }))
+    }
+
+    /// Returns what may have changed a file since the first record of it.
+    fn suspects(&mut self, path: &str, tool_calls: &[ToolCall], touches: &[FileTouch]) -> Result<Vec<Recorded>> {
+        let first = touches.iter().filter_map(|touch| tool_calls[touch.tool_call].time()).min();
+        let Some(first) = first else { return Ok(Vec::new()) };
+        let mut found: Vec<Recorded> =
+            suspects::commands(self.reader, path, first)?.into_iter().map(possible).collect();
+        found.extend(suspects::rewinds(self.reader, tool_calls, touches)?.into_iter().map(possible));
+        for (note, text) in suspects::reminders(self.reader, path)? {
+            let shown = Step { time: note.time, parts: parts_of(numbered_lines(&text)), ..Step::default() };
+            found.extend([possible(note.clone()), (shown, Origin::Suspect(note))]);
+        }
+        Ok(found)
     }
 
     /// Returns the record stored with a result, if its transcript still exists.
@@ -249,6 +282,20 @@ impl<'r> StepCollector<'r> {
         }
         Ok(times)
     }
+}
+
+/// Reports whether a document is a note of Claude Code that a file was changed.
+fn is_note(document: &Document) -> bool {
+    document.kind == Kind::Attachment && document.tool.as_deref() == Some(CHANGE_NOTE)
+}
+
+/// Returns the step of something that may have changed a file.
+fn possible(suspect: Suspect) -> Recorded {
+    (Step { time: suspect.time, change: Some(Change::Possible), ..Step::default() }, Origin::Suspect(suspect))
+}
+
+fn parts_of(runs: Vec<(usize, String)>) -> Vec<Part> {
+    runs.into_iter().map(|(start, text)| Part { start, total: 0, text }).collect()
 }
 
 /// Reports whether a touch came before the file was renamed or copied at `until`. One command may change a file and

@@ -18,6 +18,8 @@ use crate::transcript::{Call, read_call};
 const READERS: [&str; 2] = ["Read", "NotebookRead"];
 /// Tools that search files.
 const SEARCHERS: [&str; 3] = ["Grep", "Glob", "LS"];
+/// The attachment with which Claude Code tells the model that a file was changed.
+pub(super) const CHANGE_NOTE: &str = "edited_text_file";
 /// For more files than this, the folders above them are not looked at.
 const MAX_FILES_WITH_FOLDERS: usize = 20;
 
@@ -202,7 +204,7 @@ fn tool_call_of(
     let tool = call.tool.clone().unwrap_or_default();
     let asked = match call.kind {
         Kind::ToolUse => read_call(&tool, call.input.as_deref().unwrap_or_default()),
-        _ if matches!(tool.as_str(), "file" | "nested_memory") => Call::Read { part: true },
+        _ if matches!(tool.as_str(), "file" | "nested_memory" | CHANGE_NOTE) => Call::Read { part: true },
         _ => Call::Other,
     };
     let touches = match &asked {

@@ -2,11 +2,15 @@
 //!
 //! Never guesses: anything that depends on a glob, an unknown variable or the output of another command is left out.
 
+mod reach;
 mod split;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 
 use crate::document::clean::normal_path;
+pub(super) use crate::document::shell::reach::Reach;
 use crate::document::shell::split::{Part, Piece, Simple, Word, split};
 
 /// The effect of a command on one file.
@@ -55,19 +59,13 @@ pub fn is_shell(tool: &str) -> bool {
 
 /// Returns the files that a command changes, in order. `cwd` is the folder it runs in.
 pub fn touched(command: &str, cwd: Option<&str>) -> Vec<Touch> {
-    let mut shell = Shell { cwd: cwd.map(|cwd| normal_path(cwd, None)), ..Shell::default() };
-    for piece in split(command) {
-        match piece {
-            Piece::Open => shell.outer.push(shell.cwd.clone()),
-            Piece::Close => {
-                if let Some(cwd) = shell.outer.pop() {
-                    shell.cwd = cwd;
-                }
-            }
-            Piece::Command(simple) => shell.run(&simple),
-        }
-    }
-    shell.touches
+    Shell::after(command, cwd).touches
+}
+
+/// Returns the files and folders in which a command may change files that it does not name, or whose change depends on
+/// their contents: formatters, version control, scripts. `cwd` is the folder it runs in.
+pub fn may_change(command: &str, cwd: Option<&str>) -> Vec<Reach> {
+    Shell::after(command, cwd).reaches
 }
 
 /// The state of a simulated shell while it reads a command line from left to right.
@@ -80,6 +78,7 @@ struct Shell {
     /// Variables assigned so far whose values are known.
     variables: HashMap<String, String>,
     touches: Vec<Touch>,
+    reaches: Vec<Reach>,
 }
 
 /// Words that may precede a command.
@@ -87,6 +86,28 @@ const COMMAND_PREFIXES: [&str; 12] =
     ["sudo", "command", "nohup", "time", "then", "do", "else", "if", "while", "!", "{", "exec"];
 
 impl Shell {
+    /// Returns the state after a command line.
+    fn after(command: &str, cwd: Option<&str>) -> Self {
+        let mut shell = Self { cwd: cwd.map(|cwd| normal_path(cwd, None)), ..Self::default() };
+        shell.run_line(command);
+        shell
+    }
+
+    /// Records the effects of a command line.
+    fn run_line(&mut self, command: &str) {
+        for piece in split(command) {
+            match piece {
+                Piece::Open => self.outer.push(self.cwd.clone()),
+                Piece::Close => {
+                    if let Some(cwd) = self.outer.pop() {
+                        self.cwd = cwd;
+                    }
+                }
+                Piece::Command(simple) => self.run(&simple),
+            }
+        }
+    }
+
     /// Records the effects of one simple command.
     fn run(&mut self, simple: &Simple) {
         let mut words: &[Word] = &simple.words;
@@ -119,8 +140,13 @@ impl Shell {
             Some("tee") => self.tee(arguments, simple.heredoc.as_ref()),
             Some("patch") => self.patch(arguments, simple.heredoc.as_ref()),
             Some("git") => self.git(arguments, simple.heredoc.as_ref()),
+            Some("dd") => self.dd(arguments),
+            Some("truncate") => self.record_each(operands(arguments, &["-s", "-r"]), &FileEffect::Change),
+            Some("sponge") => self.record_each(operands(arguments, &[]), &FileEffect::Write(None)),
+            Some("install") => self.cp(&without_values(arguments, &["-m", "-o", "-g"])),
             _ => {}
         }
+        self.reach(words, simple);
     }
 
     /// Executes `NAME=value`. Reports whether the word is an assignment.
@@ -253,6 +279,13 @@ impl Shell {
         }
     }
 
+    fn dd(&mut self, arguments: &[Word]) {
+        let target = arguments.iter().filter_map(Word::literal).find_map(|word| word.strip_prefix("of="));
+        if let Some(path) = target.and_then(|target| self.resolve(target)) {
+            self.record(path, FileEffect::Write(None));
+        }
+    }
+
     fn sed(&mut self, arguments: &[Word]) {
         let option = |word: &Word| word.literal().filter(|word| word.starts_with('-')).map(str::to_string);
         let options: Vec<String> = arguments.iter().filter_map(option).collect();
@@ -382,6 +415,20 @@ fn operands<'w>(words: &'w [Word], with_value: &[&str]) -> Vec<&'w Word> {
     found
 }
 
+/// Returns the words without the options in `with_value` and their values.
+fn without_values(words: &[Word], with_value: &[&str]) -> Vec<Word> {
+    let mut kept = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if word.literal().is_some_and(|option| with_value.contains(&option)) {
+            words.next();
+        } else {
+            kept.push(word.clone());
+        }
+    }
+    kept
+}
+
 /// Reports whether a path has an extension that starts with a letter, such as `.rs`.
 fn has_extension(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -395,112 +442,5 @@ fn from_git_bash(path: &str) -> String {
     match bytes {
         [b'/', drive, b'/', ..] if drive.is_ascii_alphabetic() => format!("{}:{}", char::from(*drive), &path[2..]),
         _ => path.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Shows the effects of a command as `write path "text"; delete path` and the like.
-    fn show_effects(command: &str, cwd: &str) -> String {
-        let show = |touch: Touch| match touch.effect {
-            FileEffect::Write(Some(text)) => format!("write {} {text:?}", touch.path),
-            FileEffect::Append(Some(text)) => format!("append {} {text:?}", touch.path),
-            FileEffect::Write(None) => format!("write {}", touch.path),
-            FileEffect::Append(None) => format!("append {}", touch.path),
-            FileEffect::Change => format!("change {}", touch.path),
-            FileEffect::Restore => format!("restore {}", touch.path),
-            FileEffect::Delete => format!("delete {}", touch.path),
-            FileEffect::Copy { from } => format!("copy {from} {}", touch.path),
-            FileEffect::RenameTo { to } => format!("rename {} {}", touch.path, to.unwrap_or("?".into())),
-            FileEffect::RenameFrom { .. } => String::new(),
-        };
-        let shown: Vec<String> =
-            touched(command, Some(cwd)).into_iter().map(show).filter(|text| !text.is_empty()).collect();
-        shown.join("; ")
-    }
-
-    #[test]
-    fn changed_files_are_found() {
-        for (command, expected) in [
-            ("ls -l; cat a.rs | grep x > /dev/null 2>&1", ""),
-            ("cargo test 2>&1 | tail -5", ""),
-            ("echo hi > a.txt", "write /w/a.txt \"hi\\n\""),
-            ("echo \"a b\" 'c' >> log/a.txt", "append /w/log/a.txt \"a b c\\n\""),
-            ("echo -n hi > a.txt", "write /w/a.txt"),
-            ("printf x >|a.txt", "write /w/a.txt"),
-            ("make > out.log 2> err.log", "write /w/out.log"),
-            ("make &> all.log", "write /w/all.log"),
-            ("> empty.txt", "write /w/empty.txt"),
-            (
-                "cat > 'my file.md' <<'EOF'\nit's $HOME\n\tx\nEOF\nrm b.md",
-                "write /w/my file.md \"it's $HOME\\n\\tx\\n\"; delete /w/b.md",
-            ),
-            ("cat <<EOF > a\nplain\nEOF", "write /w/a \"plain\\n\""),
-            ("cat <<EOF > a\nnot $plain\nEOF", "write /w/a"),
-            ("cat > a <<-X && rm b\n\t\tone\n\tX\necho", "write /w/a \"one\\n\"; delete /w/b"),
-            ("cat <<'A' | tee x.txt\nhey\nA", "write /w/x.txt"),
-            ("tee -a x.txt y.txt <<'A'\nhey\nA", "append /w/x.txt \"hey\\n\"; append /w/y.txt \"hey\\n\""),
-            ("mv a.rs b.rs", "rename /w/a.rs /w/b.rs"),
-            ("mv -f a.rs src/", "rename /w/a.rs /w/src/a.rs"),
-            ("mv a.rs b.rs lib", "rename /w/a.rs /w/lib/a.rs; rename /w/b.rs /w/lib/b.rs"),
-            ("mv a.rs lib", "rename /w/a.rs ?"),
-            ("mv ../x.rs .", "rename /x.rs /w/x.rs"),
-            ("mv old new", "rename /w/old /w/new"),
-            ("cp a.rs b.rs && cp -r x.md /tmp/", "copy /w/a.rs /w/b.rs; copy /w/x.md /tmp/x.md"),
-            ("rm -rf build src/old.rs -- -x", "delete /w/build; delete /w/src/old.rs; delete /w/-x"),
-            ("rm *.tmp \"$F\" $(ls) a[0].c keep.c", "delete /w/keep.c"),
-            ("rm {a,b}.c", ""),
-            ("sed -i 's/a/b/' x.rs y.rs", "change /w/x.rs; change /w/y.rs"),
-            ("sed -i '' 's/a/b/' x.rs", "change /w/x.rs"),
-            ("sed -i.bak -e 's/a/b/' -e 's/c/d/' x.rs", "change /w/x.rs"),
-            ("sed -n '1,3p' x.rs", ""),
-            ("sed -Ei \"s/a/b/\" x.rs", "change /w/x.rs"),
-            ("perl -pi -e 's/a/b/' x.rs", "change /w/x.rs"),
-            ("git mv a.rs b.rs", "rename /w/a.rs /w/b.rs"),
-            ("git rm -q a.rs; git rm --cached b.rs", "delete /w/a.rs"),
-            ("git checkout main", ""),
-            ("git checkout fix/some-thing", ""),
-            ("git checkout -b v1.rs", ""),
-            ("git checkout HEAD~1 -- a.rs b", "restore /w/a.rs; restore /w/b"),
-            ("git checkout src/a.rs", "restore /w/src/a.rs"),
-            ("git restore --staged a.rs; git restore a.rs", "restore /w/a.rs"),
-            ("git restore --source HEAD~2 a.rs", "restore /w/a.rs"),
-            ("git -C /p checkout -- a.rs; rm b", "restore /p/a.rs; delete /w/b"),
-            ("patch src/a.rs < fix.patch", "change /w/src/a.rs"),
-            ("patch -p1 <<'E'\n--- a/src/x.rs\n+++ b/src/x.rs\t2026\n@@\nE", "change /w/src/x.rs"),
-            ("cd sub && rm a; (cd /q && rm b); rm c", "delete /w/sub/a; delete /q/b; delete /w/sub/c"),
-            ("cd \"$X\" && rm a /abs/b", "delete /abs/b"),
-            ("cd ~ && rm a", "delete ~/a"),
-            ("D=/tmp/s; rm \"$D/a\" ${D}/b $E/c", "delete /tmp/s/a; delete /tmp/s/b"),
-            ("for f in a b; do rm $f; done", ""),
-            ("f=1; for f in a b; do rm $f; done", ""),
-            ("if true; then rm a; fi", "delete /w/a"),
-            ("FOO=1 BAR=2 sudo rm a", "delete /w/a"),
-            ("rm a # and > b", "delete /w/a"),
-            ("echo 'rm a > b'", ""),
-            ("echo \"a > b; rm c\"", ""),
-            ("grep -rn \"x => y\" src && echo ok", ""),
-            ("git commit -m \"$(cat <<'EOF'\ndon't > touch (this\nEOF\n)\" && rm a", "delete /w/a"),
-            ("python - <<'EOF' > out.json\nopen('z','w') > 3\nEOF\n", "write /w/out.json"),
-            ("diff <(sort a) <(sort b) > d.txt", "write /w/d.txt"),
-            ("rm a\\ b.txt \\\n  c.txt", "delete /w/a b.txt; delete /w/c.txt"),
-            ("test -f x && mv 'ä ö.txt' \"ü.txt\"", "rename /w/ä ö.txt /w/ü.txt"),
-            ("mkdir -p a/b; touch c", ""),
-            ("npx prettier --write a.ts", ""),
-            ("rm 'unclosed", "delete /w/unclosed"),
-            ("cat > a <<'EOF'\nno end", "write /w/a \"no end\\n\""),
-        ] {
-            assert_eq!(show_effects(command, "/w"), expected, "{command}");
-        }
-    }
-
-    #[test]
-    fn windows_paths_are_normalized() {
-        assert_eq!(
-            show_effects("rm /d/omp/a.go D:\\\\omp\\\\b.go ../c.go", "D:\\omp"),
-            "delete d:/omp/a.go; delete d:/omp/b.go; delete d:/c.go"
-        );
     }
 }

@@ -11,7 +11,7 @@ use crate::index::file_key::FileKey;
 use crate::index::read::Reader;
 use crate::index::read::filter::beginning;
 use crate::index::schema::from_class;
-use crate::query::Filter;
+use crate::query::{Condition, Filter, Test};
 
 /// A way to write the path of a file: in lower case, with forward slashes.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -61,6 +61,26 @@ impl Reader {
                 clauses.push((Occur::MustNot, term(self.fields.tool, tool)));
             }
             clauses.extend(self.filter_clause(about.filter)?);
+            Ok(BooleanQuery::new(clauses))
+        })?;
+        self.fetch_matches(&query)
+    }
+
+    /// Returns the calls of a tool that were made in certain working directories, at or after a time.
+    pub fn calls_in(
+        &self,
+        tool: &str,
+        is_wanted: &dyn Fn(&str) -> bool,
+        since: i64,
+    ) -> Result<Vec<(FileKey, Document)>> {
+        let query = self.guarded(|| {
+            let folders = self.values(self.fields.cwd)?;
+            let folders = folders.iter().filter(|folder| is_wanted(folder)).map(|folder| term(self.fields.cwd, folder));
+            let since = Condition { test: Test::Since(since), negated: false, span: None };
+            let mut clauses = self.clauses(&Filter { conditions: vec![since], ..Filter::default() })?;
+            clauses.push((Occur::Must, any(folders.collect())));
+            clauses.push((Occur::Must, term(self.fields.kind, Kind::ToolUse.name())));
+            clauses.push((Occur::Must, term(self.fields.tool, tool)));
             Ok(BooleanQuery::new(clauses))
         })?;
         self.fetch_matches(&query)

@@ -186,7 +186,7 @@ impl Reader {
     }
 
     /// Returns all terms of a field with few terms.
-    fn values(&self, field: Field) -> tantivy::Result<Vec<String>> {
+    pub(in crate::index) fn values(&self, field: Field) -> tantivy::Result<Vec<String>> {
         let mut values = Vec::new();
         for reader in self.searcher.segment_readers() {
             let index = reader.inverted_index(field)?;

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::archive::history::{Action, FileAction, FileActions, Recovered, Uncertain, VersionInfo};
+use crate::archive::history::{Action, Cause, FileAction, FileActions, Recovered, Uncertain, VersionInfo};
 use crate::archive::timestamp;
 use crate::render::json::{self, SCHEMA};
 use crate::render::terminal::style::{DIM, MODEL, PERSON, Screen, TITLE, TOOL, count, cut, pad};
@@ -15,6 +15,10 @@ use crate::untrusted::{Untrusted, for_terminal};
 
 /// The maximum width of a prompt in plain output. JSON contains all of it.
 const PROMPT_WIDTH: usize = 200;
+/// The maximum width of a command that may have changed a file.
+const COMMAND_WIDTH: usize = 100;
+/// The maximum number of doubts shown. Of more, the latest are.
+const DOUBTS_SHOWN: usize = 8;
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 
@@ -40,6 +44,11 @@ struct ActionLine<'a> {
     title: &'a str,
     project: &'a str,
     source_missing: bool,
+    /// The change, if patches were asked for.
+    #[serde(skip_serializing_if = "<[Hunk]>::is_empty")]
+    patch: &'a [Hunk],
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    patch_exact: bool,
 }
 
 /// Writes one line of JSON per action.
@@ -72,6 +81,8 @@ fn action_line(action: &Action) -> ActionLine<'_> {
         title: action.session.title.raw(),
         project: action.session.project.raw(),
         source_missing: action.session.gone,
+        patch: &action.change,
+        patch_exact: action.exact,
     }
 }
 
@@ -142,6 +153,11 @@ pub fn versions_json(out: &mut dyn Write, path: &Untrusted, versions: &[VersionI
     })
 }
 
+/// Returns the beginning of a session's id.
+fn short_id(session: &Untrusted) -> String {
+    session.line().chars().take(8).collect()
+}
+
 /// Returns the origin of a version: the action that wrote it, `found` or `backup`.
 fn origin(version: &VersionInfo) -> &'static str {
     match &version.action {
@@ -186,39 +202,62 @@ impl Screen {
 
     /// Returns sentences that say how certain recovered contents are.
     pub fn certainty(&self, recovered: &Recovered) -> Vec<String> {
-        let when = |time: i64| self.instant(time);
-        let id = |session: &Untrusted| session.line().chars().take(8).collect::<String>();
         let mut lines = vec![format!(
             "{} as of {}, session {}{}",
             self.shown(&recovered.path),
-            when(recovered.since),
-            id(&recovered.session),
+            self.instant(recovered.since),
+            short_id(&recovered.session),
             if recovered.doubts.is_empty() { ": every byte is recorded" } else { ": NOT certain" }
         )];
         if let Some(deleted) = recovered.deleted {
-            lines.push(format!("it was deleted or renamed at {}", when(deleted)));
+            lines.push(format!("it was deleted or renamed at {}", self.instant(deleted)));
         }
-        for doubt in &recovered.doubts {
-            lines.push(match doubt {
-                Uncertain::NotApplied { time, session } => {
-                    format!("the change at {} (session {}) could not be applied", when(*time), id(session))
-                }
-                Uncertain::Unrecorded { time, session } => {
-                    format!("a command at {} (session {}) made a change that is not recorded", when(*time), id(session))
-                }
-                Uncertain::ChangedOutside { after, before } => {
-                    let after = after.map(|after| format!("after {} and ", when(after))).unwrap_or_default();
-                    format!("an unrecorded change was made {after}before {}", when(*before))
-                }
-                Uncertain::ChangedLater { found, same } => {
-                    let certain =
-                        if same.is_empty() { String::new() } else { format!("; lines {} are certain", ranges(same)) };
-                    format!("an unrecorded change was made before {}{certain}", when(*found))
-                }
-                Uncertain::Unknown { from, to } => format!("lines {from}-{to} are not recorded"),
+        let hidden = recovered.doubts.len().saturating_sub(DOUBTS_SHOWN);
+        if hidden > 0 {
+            lines.push(format!("{hidden} earlier doubts are not shown"));
+        }
+        lines.extend(recovered.doubts.iter().skip(hidden).map(|doubt| self.doubt(doubt)));
+        let is_partial = !recovered.doubts.iter().any(|doubt| matches!(doubt, Uncertain::ChangedLater { .. }));
+        if !recovered.doubts.is_empty() && is_partial {
+            lines.push(match recovered.certain.as_slice() {
+                [] => "no line is certain".to_string(),
+                certain => format!("lines {} are certain, the others are not", ranges(certain)),
             });
         }
         lines
+    }
+
+    fn doubt(&self, doubt: &Uncertain) -> String {
+        let when = |time: i64| self.instant(time);
+        match doubt {
+            Uncertain::NotApplied { time, session } => {
+                format!("the change at {} (session {}) could not be applied", when(*time), short_id(session))
+            }
+            Uncertain::Unrecorded { time, session } => {
+                let id = short_id(session);
+                format!("a command at {} (session {id}) made a change that is not recorded", when(*time))
+            }
+            Uncertain::Possible { time, session, cause } => {
+                let place = format!("at {} (session {})", when(*time), short_id(session));
+                match cause {
+                    Cause::Command(command) => {
+                        format!("a command {place} may have changed it: {}", cut(&command.line(), COMMAND_WIDTH))
+                    }
+                    Cause::Noticed => format!("Claude Code noticed {place} that it had been changed"),
+                    Cause::Rewound => format!("the conversation was rewound {place}, which may have undone an edit"),
+                }
+            }
+            Uncertain::ChangedOutside { after, before } => {
+                let after = after.map(|after| format!("after {} and ", when(after))).unwrap_or_default();
+                format!("an unrecorded change was made {after}before {}", when(*before))
+            }
+            Uncertain::ChangedLater { found, same } => {
+                let certain =
+                    if same.is_empty() { String::new() } else { format!("; lines {} are certain", ranges(same)) };
+                format!("an unrecorded change was made before {}{certain}", when(*found))
+            }
+            Uncertain::Unknown { from, to } => format!("lines {from}-{to} are not recorded"),
+        }
     }
 
     /// Formats a time to the second, in the user's time zone.
@@ -334,18 +373,64 @@ pub(in crate::render) fn patch(out: &mut dyn Write, hunks: &[Hunk]) -> io::Resul
     Ok(())
 }
 
-/// Writes each change as a patch, for pipes.
-pub fn patches_plain(out: &mut dyn Write, files: &[FileActions]) -> io::Result<()> {
-    for file in files {
-        for action in &file.actions {
-            let when = action.time.map(timestamp).unwrap_or_default();
-            let path = file.path.line();
-            writeln!(out, "# {} {when} session {}", action.what.name(), action.session.id.line())?;
-            writeln!(out, "--- {path}\n+++ {path}")?;
-            patch(out, &action.change)?;
+/// Writes each change as a patch that `git apply` and `patch -p1` accept, for pipes. The oldest comes first. Paths are
+/// relative to `folder` or else to the session's project. Changes that are not known exactly are comments.
+pub fn patches_plain(out: &mut dyn Write, files: &[FileActions], folder: Option<&str>) -> io::Result<()> {
+    for action in files.iter().flat_map(|file| file.actions.iter().rev()) {
+        let when = action.time.map(timestamp).unwrap_or_default();
+        writeln!(out, "# {} {when} session {}", action.what.name(), action.session.id.line())?;
+        if action.exact {
+            exact_patch(out, action, folder)?;
+        } else if !matches!(action.what, FileAction::Read | FileAction::Mention) {
+            writeln!(out, "# {}: not all lines of the file are known, so this is not a patch", action.path.line())?;
+            let mut shown = Vec::new();
+            patch(&mut shown, &action.change)?;
+            let shown = anstream::adapter::strip_str(&String::from_utf8_lossy(&shown)).to_string();
+            shown.lines().try_for_each(|line| writeln!(out, "# {line}"))?;
         }
     }
     Ok(())
+}
+
+fn exact_patch(out: &mut dyn Write, action: &Action, folder: Option<&str>) -> io::Result<()> {
+    let path = relative(action, folder);
+    // A tab ends a name with spaces.
+    let end = if path.contains(' ') { "\t" } else { "" };
+    let is_deleted = action.change.iter().all(|hunk| hunk.new_lines == 0)
+        && matches!(action.what, FileAction::Delete | FileAction::Rename);
+    let is_created = !is_deleted
+        && action.change.iter().all(|hunk| hunk.old_lines == 0 && hunk.old_start == 0)
+        && matches!(action.what, FileAction::Create | FileAction::Rename | FileAction::Overwrite);
+    if action.change.is_empty() && action.what != FileAction::Create {
+        return Ok(());
+    }
+    writeln!(out, "diff --git a/{path} b/{path}")?;
+    let (old, new) = match (is_created, is_deleted) {
+        (true, _) => ("/dev/null".to_string(), format!("b/{path}{end}")),
+        (_, true) => (format!("a/{path}{end}"), "/dev/null".to_string()),
+        _ => (format!("a/{path}{end}"), format!("b/{path}{end}")),
+    };
+    if is_created {
+        writeln!(out, "new file mode 100644")?;
+    } else if is_deleted {
+        writeln!(out, "deleted file mode 100644")?;
+    }
+    if !action.change.is_empty() {
+        writeln!(out, "--- {old}\n+++ {new}")?;
+    }
+    for Hunk { old_start, old_lines, new_start, new_lines, lines } in &action.change {
+        writeln!(out, "@@ -{old_start},{old_lines} +{new_start},{new_lines} @@")?;
+        lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    }
+    Ok(())
+}
+
+/// Returns the path of a file in a patch.
+fn relative(action: &Action, folder: Option<&str>) -> String {
+    let path = action.path.raw();
+    let below = |folder: &str| path.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/').map(str::to_string);
+    let place = folder.and_then(below).or_else(|| below(action.session.project.raw()));
+    place.unwrap_or_else(|| path.trim_start_matches('/').to_string()).replace(['\n', '\r'], " ")
 }
 
 /// Formats up to 12 ranges of lines, such as `1-3, 7`.

@@ -4,6 +4,7 @@ use clap::Args;
 use unspool::archive::FileAnswer;
 use unspool::archive::request::{FileQuestion, FileRequest};
 use unspool::render;
+use unspool::untrusted;
 
 use crate::cli::filter::FilterArgs;
 use crate::cli::refresh::RefreshArgs;
@@ -35,8 +36,8 @@ pub(crate) struct FileArgs {
     #[arg(long)]
     all: bool,
 
-    /// Show each change as a patch
-    #[arg(long, conflicts_with = "json")]
+    /// Show each change as a patch; in a pipe, as input for `git apply` or `patch -p1`
+    #[arg(long)]
     diff: bool,
 
     #[command(flatten)]
@@ -73,7 +74,14 @@ pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
     } else if out::is_for_people(config.color) {
         pager::print(config, |out| config.screen().actions(out, &files))?;
     } else if args.diff {
-        out::print(config.color, |out| render::terminal::history::patches_plain(out, &files))?;
+        let folder = config.context().folder;
+        // Not through `print`, which would remove escape sequences from the lines of a file.
+        let mut patches = Vec::new();
+        render::terminal::history::patches_plain(&mut patches, &files, folder.as_deref())?;
+        let text = String::from_utf8_lossy(&patches);
+        out::write_all(
+            if out::is_terminal() { untrusted::for_terminal(&text).into_owned() } else { text.into_owned() }.as_bytes(),
+        )?;
     } else {
         out::print(config.color, |out| render::terminal::history::actions_plain(out, &files))?;
     }

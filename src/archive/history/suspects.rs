@@ -1,0 +1,127 @@
+//! Finds what may have changed a file without a record of the change: commands that work on a whole tree, Claude Code's
+//! own notes, and edits that a rewind may have undone.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::archive::history::FileAction;
+use crate::archive::history::path::{folders_above, identity};
+use crate::archive::history::tool_calls::{FileTouch, ToolCall};
+use crate::archive::tool_pairs::answers;
+use crate::document::{Document, Kind, may_change, normal_path};
+use crate::error::Result;
+use crate::index::{FileKey, Reader};
+use crate::query::Filter;
+use crate::tokenize;
+use crate::transcript::{Call, read_call};
+
+/// Maximum number of commands to consider. Of more, only the latest count.
+const MAX_COMMANDS: usize = 200;
+/// Number of documents after a call that are searched for its result.
+const NEAR: usize = 16;
+/// The tool whose commands are looked at.
+const SHELL: &str = "Bash";
+
+/// Something that may have changed a file.
+#[derive(Clone, Debug)]
+pub(super) struct Suspect {
+    /// The time, in milliseconds since 1970.
+    pub(super) time: i64,
+    /// The session.
+    pub(super) session: String,
+    pub(super) what: Suspicion,
+}
+
+/// The kind of a suspect.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Suspicion {
+    /// A command that may change the file.
+    Command(String),
+    /// Claude Code noticed that the file was changed.
+    Noticed,
+    /// The conversation was rewound to a point before an edit, which may have undone the edit.
+    Rewound,
+}
+
+/// Returns the commands after a time that may have changed a file.
+pub(super) fn commands(reader: &Reader, path: &str, since: i64) -> Result<Vec<Suspect>> {
+    let above: HashSet<String> = folders_above(path).iter().map(|folder| identity(folder)).collect();
+    let is_above = |cwd: &str| above.contains(&identity(&normal_path(cwd, None)));
+    let mut found = reader.calls_in(SHELL, &is_above, since)?;
+    let is_call = |(_, call): &(FileKey, Document)| {
+        call.tool.as_deref() == Some(SHELL) && call.timestamp.is_some_and(|time| time >= since)
+    };
+    found.extend(naming(reader, path, Kind::ToolUse)?.into_iter().filter(is_call));
+    let mut seen = HashSet::new();
+    found.retain(|(_, call)| {
+        let is_new = seen.insert((call.uuid.clone(), call.tool_use.clone()));
+        is_new && command_of(call).is_some_and(|command| reaches(&command, call, path))
+    });
+    found.sort_by_key(|(key, call)| (call.timestamp, *key, call.line));
+    let first = found.len().saturating_sub(MAX_COMMANDS);
+    let mut suspects = Vec::new();
+    for (key, call) in found.drain(first..) {
+        let result = reader.near(key, call.line, NEAR)?.into_iter().find(|result| answers(result, &call));
+        if result.as_ref().is_some_and(|result| result.error) {
+            continue;
+        }
+        let time = result.and_then(|result| result.timestamp).max(call.timestamp).unwrap_or_default();
+        let what = Suspicion::Command(command_of(&call).unwrap_or_default());
+        suspects.push(Suspect { time, session: call.session, what });
+    }
+    Ok(suspects)
+}
+
+fn command_of(call: &Document) -> Option<String> {
+    match read_call(SHELL, call.input.as_deref()?) {
+        Call::Command(command) => Some(command),
+        _ => None,
+    }
+}
+
+fn reaches(command: &str, call: &Document, path: &str) -> bool {
+    let (path, cwd) = (identity(path), call.cwd.as_deref().map(|cwd| identity(&normal_path(cwd, None))));
+    may_change(command, cwd.as_deref()).iter().any(|reach| reach.includes(&path))
+}
+
+/// Returns the documents of a kind whose text contains the name of a file.
+fn naming(reader: &Reader, path: &str, kind: Kind) -> Result<Vec<(FileKey, Document)>> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let terms: Vec<String> =
+        tokenize::terms(name).into_iter().filter(|(_, _, whole)| !whole).map(|(term, ..)| term).collect();
+    reader.mentioning(&terms, &[kind], &Filter { meta: true, ..Filter::default() })
+}
+
+/// Returns the reminders of older versions of Claude Code that a file was changed, each with its text.
+pub(super) fn reminders(reader: &Reader, path: &str) -> Result<Vec<(Suspect, String)>> {
+    let mut found = Vec::new();
+    for (_, note) in naming(reader, path, Kind::Notice)? {
+        let first = note.text.lines().next().unwrap_or_default();
+        let named = first.trim().strip_prefix("Note: ").and_then(|rest| rest.split_once(" was modified"));
+        let Some((named, _)) = named else { continue };
+        if identity(&normal_path(named, note.cwd.as_deref())) == identity(path) && !note.is_duplicate {
+            let time = note.timestamp.unwrap_or_default();
+            found.push((Suspect { time, session: note.session, what: Suspicion::Noticed }, note.text));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the rewinds that may have undone changes of a file.
+pub(super) fn rewinds(reader: &Reader, tool_calls: &[ToolCall], touches: &[FileTouch]) -> Result<Vec<Suspect>> {
+    // The lines at which the conversation went on, with the session.
+    let mut turns: BTreeMap<(FileKey, u64), String> = BTreeMap::new();
+    for touch in touches.iter().filter(|touch| !matches!(touch.what, FileAction::Read | FileAction::Mention)) {
+        let ToolCall { key, call, .. } = &tool_calls[touch.tool_call];
+        let abandoned = reader.checkpoint(*key)?.map(|file| file.state.totals.abandoned).unwrap_or_default();
+        let ends = abandoned.iter().filter(|(from, to)| (*from..*to).contains(&call.line)).map(|(_, to)| *to);
+        turns.extend(ends.map(|end| ((*key, end), call.session.clone())));
+    }
+    let mut suspects = Vec::new();
+    for ((key, line), session) in turns {
+        let turn = reader.near(key, line, 2)?.into_iter().find(|document| document.line >= line);
+        if let Some(time) = turn.and_then(|turn| turn.timestamp) {
+            suspects.push(Suspect { time, session, what: Suspicion::Rewound });
+        }
+    }
+    Ok(suspects)
+}

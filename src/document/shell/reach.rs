@@ -1,0 +1,367 @@
+//! Finds the folders and files that a command may change without naming each file, or without certainly changing it:
+//! formatters, version control, scripts, and editing commands whose files only a running shell knows. Pure.
+
+use crate::document::shell::split::{Part, Simple, Word};
+use crate::document::shell::{Shell, operands};
+
+/// A place in which a command may change files.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Reach {
+    /// The normalized path of a file, or of a folder with everything below it.
+    path: String,
+    /// The extensions of the files that may be changed. Any file if empty.
+    extensions: Vec<String>,
+    /// The text of a script. Only files that it names may be changed.
+    script: Option<String>,
+}
+
+impl Reach {
+    /// Reports whether the command may change a file.
+    pub fn includes(&self, file: &str) -> bool {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        if let Some(script) = &self.script {
+            return names_file(script, name);
+        }
+        let is_inside = file
+            .strip_prefix(self.path.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || self.path.ends_with('/'));
+        let has_extension = |extension: &String| name.strip_suffix(extension).is_some_and(|rest| rest.ends_with('.'));
+        is_inside && (self.extensions.is_empty() || self.extensions.iter().any(has_extension))
+    }
+}
+
+/// Reports whether a text contains a file name that is not part of a longer name.
+fn names_file(text: &str, name: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    text.match_indices(name).any(|(at, _)| {
+        !text[..at].ends_with(is_name) && !text[at + name.len()..].starts_with(|c| c != '.' && is_name(c))
+    })
+}
+
+/// A program that formats or fixes files.
+struct Formatter {
+    name: &'static str,
+    /// The words without which it changes nothing. Any of the alternatives in `a|b` will do.
+    needs: &'static [&'static str],
+    /// The extensions of its files. Any file if empty.
+    extensions: &'static [&'static str],
+}
+
+/// Options with which a command only reports what it would do.
+const REPORTS_ONLY: [&str; 9] =
+    ["--check", "--dry-run", "--diff", "--list-different", "-l", "--help", "--version", "--stat", "-n"];
+const PYTHON: &[&str] = &["py", "pyi", "ipynb"];
+const ANY: &[&str] = &[];
+const FORMATTERS: [Formatter; 33] = [
+    Formatter { name: "gofmt", needs: &["-w"], extensions: &["go"] },
+    Formatter { name: "goimports", needs: &["-w"], extensions: &["go"] },
+    Formatter { name: "gofumpt", needs: &["-w"], extensions: &["go"] },
+    Formatter { name: "go", needs: &["fmt|fix|generate"], extensions: &["go"] },
+    Formatter { name: "golangci-lint", needs: &["--fix|fmt"], extensions: &["go"] },
+    Formatter { name: "rustfmt", needs: &[], extensions: &["rs"] },
+    Formatter { name: "cargo", needs: &["fmt|fix"], extensions: &["rs"] },
+    Formatter { name: "cargo", needs: &["clippy", "--fix"], extensions: &["rs"] },
+    Formatter { name: "prettier", needs: &["--write|-w"], extensions: ANY },
+    Formatter { name: "eslint", needs: &["--fix"], extensions: ANY },
+    Formatter { name: "stylelint", needs: &["--fix"], extensions: ANY },
+    Formatter { name: "biome", needs: &["--write|--apply|--fix|--apply-unsafe"], extensions: ANY },
+    Formatter { name: "dprint", needs: &["fmt"], extensions: ANY },
+    Formatter { name: "deno", needs: &["fmt"], extensions: ANY },
+    Formatter { name: "black", needs: &[], extensions: PYTHON },
+    Formatter { name: "isort", needs: &[], extensions: PYTHON },
+    Formatter { name: "ruff", needs: &["format"], extensions: PYTHON },
+    Formatter { name: "ruff", needs: &["--fix"], extensions: PYTHON },
+    Formatter { name: "autopep8", needs: &["-i|--in-place"], extensions: PYTHON },
+    Formatter { name: "yapf", needs: &["-i|--in-place"], extensions: PYTHON },
+    Formatter { name: "clang-format", needs: &["-i"], extensions: ANY },
+    Formatter { name: "shfmt", needs: &["-w"], extensions: ANY },
+    Formatter { name: "terraform", needs: &["fmt"], extensions: &["tf", "tfvars"] },
+    Formatter { name: "mix", needs: &["format"], extensions: &["ex", "exs", "heex"] },
+    Formatter { name: "dotnet", needs: &["format"], extensions: &["cs", "vb"] },
+    Formatter {
+        name: "rubocop",
+        needs: &["-a|-A|--autocorrect|--autocorrect-all|--auto-correct"],
+        extensions: &["rb"],
+    },
+    Formatter { name: "swiftformat", needs: &[], extensions: &["swift"] },
+    Formatter { name: "ktlint", needs: &["-F|--format"], extensions: &["kt", "kts"] },
+    Formatter { name: "npm", needs: &["format|fmt|lint:fix|format:fix|fix"], extensions: ANY },
+    Formatter { name: "pnpm", needs: &["format|fmt|lint:fix|format:fix|fix"], extensions: ANY },
+    Formatter { name: "yarn", needs: &["format|fmt|lint:fix|format:fix|fix"], extensions: ANY },
+    Formatter { name: "make", needs: &["format|fmt|lint-fix"], extensions: ANY },
+    Formatter { name: "pre-commit", needs: &["run"], extensions: ANY },
+];
+/// Words before a command that runs another one: `npx prettier`, `python -m black`, `uv run ruff`.
+const RUNNERS: [&str; 12] =
+    ["npx", "bunx", "uvx", "pipx", "run", "exec", "dlx", "poetry", "uv", "pdm", "bundle", "pnpm"];
+/// Interpreters that run a script from the command line or from a here-document.
+const INTERPRETERS: [&str; 9] = ["python", "python3", "node", "ruby", "perl", "deno", "bun", "php", "tsx"];
+/// Texts in a script that writes files.
+const WRITES: [&str; 16] = [
+    "'w'",
+    "\"w\"",
+    "'a'",
+    "\"a\"",
+    "'r+'",
+    "\"r+\"",
+    "'wb'",
+    "\"wb\"",
+    "write_text",
+    "write_bytes",
+    "writeFile",
+    "appendFile",
+    "File.write",
+    "file_put_contents",
+    "Deno.write",
+    "Bun.write",
+];
+
+impl Shell {
+    /// Records the places in which a command may change files.
+    pub(super) fn reach(&mut self, words: &[Word], simple: &Simple) {
+        let words = after_runner(words);
+        let Some((name, arguments)) = words.split_first() else { return };
+        let Some(name) = name.literal().map(|name| name.rsplit('/').next().unwrap_or(name)) else { return };
+        match name {
+            "git" => self.git_reach(arguments, simple),
+            "find" => self.find_reach(arguments),
+            "xargs" => {
+                let command = operands(arguments, &["-n", "-P", "-I", "-L", "-d"]);
+                let at =
+                    arguments.iter().position(|word| command.first().is_some_and(|first| std::ptr::eq(*first, word)));
+                self.reach(at.map(|at| &arguments[at..]).unwrap_or_default(), &Simple::default());
+            }
+            "sed" | "perl" if edits_in_place(name, arguments) => self.reach_unnamed(arguments),
+            "cp" if has(arguments, &["-r", "-R", "-a", "-rf", "--recursive"]) => self.reach_target(arguments),
+            "rsync" => self.reach_target(arguments),
+            "tar" if first_has(arguments, 'x') => self.reach_folder(option_value(arguments, "-C")),
+            "unzip" => self.reach_folder(option_value(arguments, "-d")),
+            "patch" if simple.heredoc.is_none() && operands(arguments, &["-i", "-d"]).is_empty() => {
+                self.reach_folder(option_value(arguments, "-d"));
+            }
+            "bash" | "sh" | "zsh" if has(arguments, &["-c", "-lc"]) => {
+                let script = operands(arguments, &[]).first().and_then(|script| self.text(script));
+                if let Some(script) = script {
+                    self.outer.push(self.cwd.clone());
+                    self.run_line(&script);
+                    self.cwd = self.outer.pop().flatten();
+                }
+            }
+            _ => self.format_reach(name, arguments),
+        }
+        if INTERPRETERS.contains(&name) {
+            self.script_reach(arguments, simple.heredoc.as_ref());
+        }
+    }
+
+    /// Records a place, once.
+    fn add_reach(&mut self, path: Option<String>, extensions: &[String]) {
+        let Some(path) = path else { return };
+        let reach = Reach { path, extensions: extensions.to_vec(), script: None };
+        if !self.reaches.contains(&reach) {
+            self.reaches.push(reach);
+        }
+    }
+
+    /// Records everything below a folder, or below the working directory.
+    fn reach_folder(&mut self, folder: Option<&Word>) {
+        let folder = match folder {
+            Some(word) => self.path(word),
+            None => self.cwd.clone(),
+        };
+        self.add_reach(folder, &[]);
+    }
+
+    /// Records the last operand.
+    fn reach_target(&mut self, arguments: &[Word]) {
+        let target = operands(arguments, &["-e", "--exclude"]).last().and_then(|target| self.path(target));
+        self.add_reach(target, &[]);
+    }
+
+    /// Records the operands that only a running shell can expand: a glob, or the variable of a loop.
+    fn reach_unnamed(&mut self, arguments: &[Word]) {
+        let files = operands(arguments, &["-e", "-f"]);
+        if files.len() < 2 {
+            // The files come from xargs or find.
+            return self.reach_folder(None);
+        }
+        for word in files.into_iter().skip(1) {
+            if self.path(word).is_none() {
+                let (folder, extensions) = self.glob_of(word);
+                self.add_reach(folder, &extensions);
+            }
+        }
+    }
+
+    /// Returns the folder and the extension of the files that a glob may match.
+    fn glob_of(&self, word: &Word) -> (Option<String>, Vec<String>) {
+        let start = match word.0.first() {
+            Some(Part::Literal(start)) => start.rsplit_once('/').map_or("", |(folder, _)| folder),
+            _ => "",
+        };
+        let end = match word.0.as_slice() {
+            [_, .., Part::Literal(end)] => end.rsplit_once('.').map(|(_, extension)| extension.to_string()),
+            _ => None,
+        };
+        let folder = if start.is_empty() { self.cwd.clone() } else { self.resolve(start) };
+        (folder, end.filter(|end| !end.contains('/')).into_iter().collect())
+    }
+
+    fn git_reach(&mut self, arguments: &[Word], simple: &Simple) {
+        let mut arguments = arguments;
+        let mut folder = self.cwd.clone();
+        while let [option, value, rest @ ..] = arguments {
+            match option.literal() {
+                Some("-C") => folder = self.path(value),
+                Some("-c") => {}
+                _ => break,
+            }
+            arguments = rest;
+        }
+        let Some((name, rest)) = arguments.split_first() else { return };
+        let first = rest.first().and_then(Word::literal).unwrap_or_default();
+        let changes = match name.literal().unwrap_or_default() {
+            "stash" => !matches!(first, "list" | "show" | "drop" | "clear" | "branch" | "create" | "store"),
+            "reset" => has(rest, &["--hard", "--merge", "--keep"]),
+            "pull" | "merge" | "rebase" | "cherry-pick" | "revert" | "am" => {
+                !has(rest, &["--abort", "--help"]) || first == "--abort"
+            }
+            "apply" => simple.heredoc.is_none() && !has(rest, &["--check", "--stat", "--cached", "--numstat"]),
+            "clean" => !has(rest, &["-n", "--dry-run"]) && rest.iter().any(|word| is_flag(word, 'f')),
+            "switch" => !has(rest, &["-c", "-C", "--create"]),
+            "checkout" => {
+                let files = has(rest, &["--"]) || first == "." || first.contains('.');
+                !files && !(has(rest, &["-b", "-B", "--orphan"]) && operands(rest, &["-b", "-B"]).is_empty())
+            }
+            _ => false,
+        };
+        if changes {
+            self.add_reach(folder, &[]);
+        }
+    }
+
+    /// Records the folders of a `find` that edits or deletes what it finds.
+    fn find_reach(&mut self, arguments: &[Word]) {
+        let command = arguments.iter().position(|word| matches!(word.literal(), Some("-exec" | "-execdir" | "-ok")));
+        let rest = command.map(|at| after_runner(&arguments[at + 1..])).unwrap_or_default();
+        let name = rest.first().and_then(Word::literal).unwrap_or_default();
+        let changes = has(arguments, &["-delete"])
+            || matches!(name, "rm" | "mv" | "cp" | "bash" | "sh" | "tee" | "truncate")
+            || edits_in_place(name, rest)
+            || formatter(name, rest).is_some();
+        if !changes {
+            return;
+        }
+        let pattern = arguments.iter().position(|word| matches!(word.literal(), Some("-name" | "-iname")));
+        let pattern = pattern.and_then(|at| arguments.get(at + 1)).and_then(Word::literal);
+        let extension: Vec<String> = pattern
+            .and_then(|pattern| pattern.rsplit_once("*."))
+            .map(|(_, extension)| extension.to_string())
+            .filter(|extension| extension.chars().all(char::is_alphanumeric))
+            .into_iter()
+            .collect();
+        let is_option = |word: &Word| word.literal().is_some_and(|word| word.starts_with(['-', '(', '!']));
+        let folders: Vec<&Word> = arguments.iter().take_while(|word| !is_option(word)).collect();
+        if folders.is_empty() {
+            return self.add_reach(self.cwd.clone(), &extension);
+        }
+        for folder in folders {
+            self.add_reach(self.path(folder), &extension);
+        }
+    }
+
+    fn format_reach(&mut self, name: &str, arguments: &[Word]) {
+        let Some(formatter) = formatter(name, arguments) else { return };
+        let extensions: Vec<String> = formatter.extensions.iter().map(ToString::to_string).collect();
+        let with_value =
+            ["--edition", "--config", "-c", "--config-path", "--manifest-path", "-p", "--package", "--select"];
+        // Subcommands such as `format` are operands, too, but not paths.
+        let is_word = |word: &str| formatter.needs.iter().any(|need| need.split('|').any(|need| need == word));
+        let is_path =
+            |word: &&Word| word.literal().is_none_or(|word| !is_word(word) && word != "check" && word != "run");
+        let takes_paths =
+            !matches!(name, "cargo" | "go" | "npm" | "pnpm" | "yarn" | "make" | "mix" | "dotnet" | "pre-commit");
+        let paths: Vec<&Word> = operands(arguments, &with_value).into_iter().filter(is_path).collect();
+        if paths.is_empty() || !takes_paths {
+            return self.add_reach(self.cwd.clone(), &extensions);
+        }
+        for word in paths {
+            match self.path(word).filter(|_| word.literal().is_none_or(|word| !word.contains('*'))) {
+                Some(path) => self.add_reach(Some(path), &[]),
+                // A quoted glob is expanded by the formatter.
+                None => {
+                    let text = word.literal().unwrap_or_default();
+                    let folder =
+                        text.split('*').next().and_then(|start| start.rsplit_once('/')).map(|(folder, _)| folder);
+                    let folder = folder.map_or_else(|| self.glob_of(word).0, |folder| self.resolve(folder));
+                    self.add_reach(folder, &extensions);
+                }
+            }
+        }
+    }
+
+    /// Records the files that a script on the command line or in a here-document names, if it writes files.
+    fn script_reach(&mut self, arguments: &[Word], heredoc: Option<&Word>) {
+        let inline = ["-c", "-e", "--eval", "eval"].iter().find_map(|option| option_value(arguments, option));
+        let Some(script) = inline.or(heredoc).and_then(|word| self.text(word)) else { return };
+        if WRITES.iter().any(|text| script.contains(text)) {
+            self.reaches.push(Reach { script: Some(script), ..Reach::default() });
+        }
+    }
+}
+
+/// Returns the formatter that a command runs, if it changes files.
+fn formatter(name: &str, arguments: &[Word]) -> Option<&'static Formatter> {
+    let is_present = |need: &&str| need.split('|').any(|need| has(arguments, &[need]));
+    FORMATTERS
+        .iter()
+        .find(|formatter| formatter.name == name && formatter.needs.iter().all(|need| is_present(need)))
+        .filter(|_| !has(arguments, &REPORTS_ONLY))
+}
+
+/// Reports whether `sed` or `perl` edits files in place.
+fn edits_in_place(name: &str, arguments: &[Word]) -> bool {
+    matches!(name, "sed" | "perl")
+        && arguments
+            .iter()
+            .filter_map(Word::literal)
+            .take_while(|word| word.starts_with('-'))
+            .any(|option| option.starts_with("--in-place") || (!option.starts_with("--") && option.contains('i')))
+}
+
+/// Returns the command that a runner such as `npx` runs.
+fn after_runner(words: &[Word]) -> &[Word] {
+    let mut words = words;
+    loop {
+        let literal = |at: usize| words.get(at).and_then(Word::literal).unwrap_or_default();
+        let is_script = matches!(literal(1), "run" | "format" | "fmt" | "lint:fix" | "fix");
+        words = match literal(0) {
+            "npx" | "bunx" | "uvx" if literal(1).starts_with('-') => &words[2..],
+            "python" | "python3" if literal(1) == "-m" => &words[2..],
+            "pnpm" | "yarn" if is_script => return words,
+            runner if RUNNERS.contains(&runner) && words.len() > 1 => &words[1..],
+            _ => return words,
+        };
+    }
+}
+
+/// Reports whether any word is one of `wanted`.
+fn has(words: &[Word], wanted: &[&str]) -> bool {
+    words.iter().filter_map(Word::literal).any(|word| wanted.contains(&word))
+}
+
+/// Reports whether a word is a group of short options that contains `flag`.
+fn is_flag(word: &Word, flag: char) -> bool {
+    word.literal().is_some_and(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(flag))
+}
+
+/// Reports whether the first word, with or without a dash, contains `flag`.
+fn first_has(words: &[Word], flag: char) -> bool {
+    words.first().and_then(Word::literal).is_some_and(|word| !word.starts_with("--") && word.contains(flag))
+}
+
+/// Returns the word after an option.
+fn option_value<'w>(words: &'w [Word], option: &str) -> Option<&'w Word> {
+    let at = words.iter().position(|word| word.literal() == Some(option))?;
+    words.get(at + 1)
+}
