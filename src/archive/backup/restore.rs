@@ -35,7 +35,7 @@ pub struct RestoreOptions {
 pub struct Restored {
     /// Number of files whose documents were added to the index.
     pub files: usize,
-    /// Number of documents added.
+    /// Number of documents added, without titles that are derived from them.
     pub documents: u64,
     /// Number of files that the index contains already.
     pub unchanged: usize,
@@ -243,7 +243,6 @@ impl Restore<'_> {
         checkpoint.state.documents = current.counted;
         let title = checkpoint.title();
         self.done.files += 1;
-        self.done.documents += u64::from(title.is_some());
         writer.checkpoint(&checkpoint, title, current.replaces)
     }
 
