@@ -165,7 +165,7 @@ mod tests {
     fn reversed_ranges_are_found() {
         for (pattern, expected) in [
             ("[z-a].tsx", Some(1)),
-            ("src/[a-c]/x[9-0]", Some(11)),
+            ("src/[a-c]/x[9-0]", Some(12)),
             ("[a-z].tsx", None),
             ("app/[slug]/page.tsx", None),
             ("a[b", None),

@@ -8,8 +8,8 @@ mod replay;
 mod tool_calls;
 mod suspects;
 mod timeline;
-mod changes;
 mod recover;
+mod changes;
 mod blame;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -119,9 +119,8 @@ pub(crate) fn answer(reader: &Reader, request: &FileRequest, context: &Context) 
 
 /// Error for a pattern with a range such as `[z-a]`, with its place marked.
 fn reversed_range(pattern: &str, at: usize) -> Error {
-    let before = one_line(&pattern[..at]).chars().count();
-    let message = format!("this range ends before it starts:\n  {}\n  {}^", one_line(pattern), " ".repeat(before));
-    Error::new(ErrorKind::Usage, message)
+    let end = pattern[at..].char_indices().nth(3).map_or(pattern.len(), |(length, _)| at + length);
+    Error::new(ErrorKind::Usage, "this range ends before it starts").about(pattern, at..end)
 }
 
 /// The actions to list besides changes.

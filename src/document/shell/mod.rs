@@ -2,8 +2,8 @@
 //!
 //! Never guesses: anything that depends on a glob, an unknown variable or the output of another command is left out.
 
-mod reach;
 mod split;
+mod reach;
 #[cfg(test)]
 mod tests;
 

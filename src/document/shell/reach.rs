@@ -2,7 +2,7 @@
 //! formatters, version control, scripts, and editing commands whose files only a running shell knows. Pure.
 
 use crate::document::shell::split::{Part, Simple, Word};
-use crate::document::shell::{Shell, operands};
+use crate::document::shell::{Shell, has_extension, operands};
 
 /// A place in which a command may change files.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -287,7 +287,11 @@ impl Shell {
         }
         for word in paths {
             match self.path(word).filter(|_| word.literal().is_none_or(|word| !word.contains('*'))) {
-                Some(path) => self.add_reach(Some(path), &[]),
+                // A file is formatted whatever its name, but in a folder only those of the right kind.
+                Some(path) => {
+                    let is_file = has_extension(&path);
+                    self.add_reach(Some(path), if is_file { &[] } else { &extensions });
+                }
                 // A quoted glob is expanded by the formatter.
                 None => {
                     let text = word.literal().unwrap_or_default();
