@@ -29,7 +29,7 @@ pub fn is_pattern(text: &str) -> bool {
 pub fn reversed_range(pattern: &str) -> Option<usize> {
     let mut rest = pattern;
     while let Some((_, after)) = rest.split_once('[') {
-        let Some((class, behind)) = after.split_once(']') else { return None };
+        let (class, behind) = after.split_once(']')?;
         let characters: Vec<(usize, char)> = class.char_indices().collect();
         let is_reversed = |window: &&[(usize, char)]| window[1].1 == '-' && window[0].1 > window[2].1;
         if let Some(window) = characters.windows(3).find(is_reversed) {

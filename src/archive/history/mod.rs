@@ -28,7 +28,7 @@ use crate::redact::{redact, redact_lines};
 use crate::tokenize;
 use crate::transcript::discover::SourceKind;
 use crate::transcript::{Call, Hunk};
-use crate::untrusted::{Untrusted, one_line};
+use crate::untrusted::Untrusted;
 pub use blame::{Blame, Story, Writer};
 use blame::{blame, why};
 use path::{Here, PathPattern, identity, path_patterns};

@@ -127,7 +127,7 @@ pub(super) fn recover(reader: &Reader, request: &Request, moment: &Moment, now: 
     let Some(replayed) = replayed(reader, request)? else { return Ok(None) };
     let Some(chosen) = replayed.choose(moment, now)? else { return Ok(None) };
     let (chosen, later) = chosen;
-    Ok(replayed.recovered(chosen, later, matches!(moment, Moment::Before(_))))
+    Ok(replayed.recovered(chosen, &later, matches!(moment, Moment::Before(_))))
 }
 
 /// Lists all versions of a file, newest first.
@@ -232,7 +232,7 @@ impl Replayed {
     }
 
     /// Returns a version. `later` are the versions after it, up to the requested moment.
-    fn recovered(&self, chosen: usize, later: Vec<usize>, is_before: bool) -> Option<Recovered> {
+    fn recovered(&self, chosen: usize, later: &[usize], is_before: bool) -> Option<Recovered> {
         let version = &self.versions[chosen];
         let text = version.state.text.as_ref()?;
         let contents = text.contents().unwrap_or_else(|| with_markers(text));

@@ -231,7 +231,8 @@ impl Shell {
             "switch" => !has(rest, &["-c", "-C", "--create"]),
             "checkout" => {
                 let files = has(rest, &["--"]) || first == "." || first.contains('.');
-                !files && !(has(rest, &["-b", "-B", "--orphan"]) && operands(rest, &["-b", "-B"]).is_empty())
+                let only_new_branch = has(rest, &["-b", "-B", "--orphan"]) && operands(rest, &["-b", "-B"]).is_empty();
+                !(files || only_new_branch)
             }
             _ => false,
         };
@@ -319,7 +320,7 @@ fn formatter(name: &str, arguments: &[Word]) -> Option<&'static Formatter> {
     let is_present = |need: &&str| need.split('|').any(|need| has(arguments, &[need]));
     FORMATTERS
         .iter()
-        .find(|formatter| formatter.name == name && formatter.needs.iter().all(|need| is_present(need)))
+        .find(|formatter| formatter.name == name && formatter.needs.iter().all(&is_present))
         .filter(|_| !has(arguments, &REPORTS_ONLY))
 }
 
