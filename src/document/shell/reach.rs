@@ -244,8 +244,9 @@ impl Shell {
     /// Records the folders of a `find` that edits or deletes what it finds.
     fn find_reach(&mut self, arguments: &[Word]) {
         let command = arguments.iter().position(|word| matches!(word.literal(), Some("-exec" | "-execdir" | "-ok")));
-        let rest = command.map(|at| after_runner(&arguments[at + 1..])).unwrap_or_default();
-        let name = rest.first().and_then(Word::literal).unwrap_or_default();
+        let command = command.map(|at| after_runner(&arguments[at + 1..])).unwrap_or_default();
+        let (name, rest) =
+            command.split_first().map_or(("", command), |(name, rest)| (name.literal().unwrap_or(""), rest));
         let changes = has(arguments, &["-delete"])
             || matches!(name, "rm" | "mv" | "cp" | "bash" | "sh" | "tee" | "truncate")
             || edits_in_place(name, rest)
