@@ -56,6 +56,11 @@ pub enum Note {
         /// The query.
         query: String,
     },
+    /// No file matches a filter that was read as a pattern.
+    ReadAsPattern {
+        /// The pattern.
+        pattern: String,
+    },
     /// No message of the session matches a query.
     NothingInSession {
         /// The query.
@@ -122,6 +127,7 @@ impl fmt::Display for Note {
             }
             Self::Nothing { query } if query.is_empty() => write!(f, "nothing found"),
             Self::Nothing { query } => write!(f, "nothing found for {query}"),
+            Self::ReadAsPattern { pattern } => write!(f, "{pattern} was read as a pattern"),
             Self::NothingInSession { query } => write!(f, "nothing in this session matches {query}"),
             Self::NothingAboutFile { path, verb } => write!(f, "no session is known to have {verb} {path}"),
             Self::NothingRecorded { path } => write!(f, "the contents of {path} at that time are not recorded"),

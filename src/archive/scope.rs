@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::archive::note::Note;
 use crate::archive::request::{Context, Filters};
-use crate::error::Result;
-use crate::query::{Condition, Filter, Test};
+use crate::error::{Error, ErrorKind, Result};
+use crate::query::{Condition, Filter, Test, glob};
 
 /// Returns the filter that typed filters mean for a caller.
 pub(super) fn filter(filters: &Filters, context: &Context) -> Result<Filter> {
@@ -44,6 +45,27 @@ pub(super) fn filter(filters: &Filters, context: &Context) -> Result<Filter> {
     let current = context.running_session.clone().filter(|_| !filters.include_current);
     let without_session = current.filter(|id| !names_session(&conditions, id));
     Ok(Filter { meta: false, without_session, conditions })
+}
+
+/// Explains why no file matches the conditions: the file was read as a pattern. A pattern that can match nothing is an error.
+/// Only for answers without hits, because a file may be called like a pattern.
+pub(super) fn unmatched_patterns<'c>(conditions: impl IntoIterator<Item = &'c Condition>) -> Result<Vec<Note>> {
+    let mut notes = Vec::new();
+    for condition in conditions.into_iter().filter(|condition| !condition.negated) {
+        let Test::File(pattern) = &condition.test else { continue };
+        check_ranges(pattern)?;
+        if glob::is_pattern(pattern) {
+            notes.push(Note::ReadAsPattern { pattern: pattern.clone() });
+        }
+    }
+    Ok(notes)
+}
+
+/// Fails if a pattern contains a range such as `[z-a]`, and marks it.
+pub(super) fn check_ranges(pattern: &str) -> Result<()> {
+    let Some(at) = glob::reversed_range(pattern) else { return Ok(()) };
+    let end = pattern[at..].char_indices().nth(3).map_or(pattern.len(), |(length, _)| at + length);
+    Err(Error::new(ErrorKind::Usage, "this range ends before it starts").about(pattern, at..end))
 }
 
 /// Returns the absolute path of a folder that exists relative to the current one. Returns other folders as typed.

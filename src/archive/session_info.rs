@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::archive::serialize::rfc3339;
 use crate::document::{Document, FileState};
 use crate::error::Result;
-use crate::index::{FileKey, FileSummary, Reader};
+use crate::index::{FileKey, FileSummary, Reader, brief};
 use crate::redact::redact;
 use crate::transcript::discover::SourceKind;
 use crate::untrusted::Untrusted;
@@ -116,7 +116,7 @@ pub(crate) fn title_of(reader: &Reader, session: &str, file: &FileSummary) -> Re
         return Ok(name.clone());
     }
     let by_leaf = reader.titles_by_leaf(session)?.pop();
-    Ok(by_leaf.or_else(|| file.fallback_name.clone()).unwrap_or_default())
+    Ok(by_leaf.map(|title| brief(&title)).or_else(|| file.fallback_name.clone()).unwrap_or_default())
 }
 
 /// Returns the title of a subagent: its task, or else its prompt.
@@ -129,7 +129,7 @@ pub(super) fn own_title(file: &FileSummary) -> Option<&str> {
     file.name.as_deref().or(file.fallback_name.as_deref())
 }
 
-/// Returns a title on one line, with secrets redacted. It is not cut; front ends do that.
+/// Returns a title on one line, with secrets redacted. Front ends cut it to their width.
 pub(crate) fn one_line_of(text: &str) -> Untrusted {
     Untrusted::new(redact(text).split_whitespace().collect::<Vec<_>>().join(" "))
 }

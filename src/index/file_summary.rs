@@ -91,7 +91,7 @@ impl FileSummary {
 }
 
 /// Shortens a text for a summary. Redacts before truncating: half a secret no longer matches any rule.
-pub(super) fn brief(text: &str) -> String {
+pub fn brief(text: &str) -> String {
     cut(&redact(text))
 }
 

@@ -23,7 +23,7 @@ mod folder;
 
 pub use checkpoint::{Checkpoint, Known, PARSER_VERSION};
 pub use file_key::FileKey;
-pub use file_summary::FileSummary;
+pub use file_summary::{FileSummary, brief};
 pub use folder::{IndexFolder, LockedFolder, WatchLock};
 pub(crate) use hash_map::{HashMap64, HashSet64};
 pub use losses::Loss;

@@ -18,8 +18,16 @@ pub(super) fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
 
-/// Lays out Markdown in lines of at most `width` columns. The text must already be safe for a terminal.
-pub(super) fn markdown(text: &str, width: usize) -> Vec<Line> {
+/// Longest text that is laid out as Markdown, in bytes. The layout takes several times the memory of the text.
+const LONGEST: usize = 1 << 20;
+
+/// Lays out Markdown in lines of at most `width` columns, but a huge text as it is. The text must already be safe for a
+/// terminal.
+pub(super) fn markdown(text: &str, width: usize) -> Box<dyn Iterator<Item = Line> + '_> {
+    if text.len() > LONGEST { Box::new(plain(text, PLAIN, width)) } else { Box::new(blocks(text, width).into_iter()) }
+}
+
+fn blocks(text: &str, width: usize) -> Vec<Line> {
     let mut page = Page { width: width.max(20), ..Page::default() };
     Parser::new_ext(text, options()).for_each(|event| page.handle(event));
     page.flush();
@@ -314,7 +322,7 @@ mod tests {
 
     fn show(text: &str, width: usize) -> String {
         let line = |line: &Line| line.iter().map(|(_, text)| text.as_str()).collect::<String>().trim_end().to_string();
-        markdown(text, width).iter().map(line).collect::<Vec<_>>().join("\n")
+        markdown(text, width).map(|laid_out| line(&laid_out)).collect::<Vec<_>>().join("\n")
     }
 
     #[test]

@@ -849,11 +849,11 @@ fn why_shows_the_hunk_of_a_created_file() {
 #[test]
 fn a_wrong_pattern_is_a_usage_error() {
     let env = created_then(&[]);
-    for command in ["file", "recover"] {
-        let ran = env.run(&[command, "--no-refresh", "[z-a].tsx"]);
+    for command in [&["file"][..], &["recover"], &["sessions", "--file"], &["search", "x", "--file"]] {
+        let ran = env.run(&[command, &["[z-a].tsx", "--no-refresh"]].concat());
         assert_eq!(ran.code, 2, "{}", ran.stderr);
-        assert!(ran.stderr.contains("  [z-a].tsx\n   ^"), "{}", ran.stderr);
-        let ran = env.run(&[command, "--no-refresh", "b*.tsx"]);
+        assert!(ran.stderr.contains("[z-a].tsx\n") && ran.stderr.contains("^^^"), "{}", ran.stderr);
+        let ran = env.run(&[command, &["b*.tsx", "--no-refresh"]].concat());
         assert_eq!(ran.code, 1, "{}", ran.stderr);
         assert!(ran.stderr.contains("read as a pattern"), "{}", ran.stderr);
     }

@@ -34,6 +34,8 @@ pub use target::{SHORTEST_ID, Target};
 
 /// Documents after a call in which its result is looked for.
 const AHEAD: usize = 256;
+/// Bytes of text after which no further message is read ahead.
+const AHEAD_BYTES: usize = 16 << 20;
 
 /// A subagent that was sent from a conversation.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -362,6 +364,15 @@ enum Ahead {
     Fold(Piece),
 }
 
+impl Ahead {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Document(document) => document.text.len() + document.input.as_ref().map_or(0, String::len),
+            Self::Fold(_) => 0,
+        }
+    }
+}
+
 impl Iterator for Pieces {
     type Item = Result<Piece>;
 
@@ -388,8 +399,10 @@ impl Iterator for Pieces {
 }
 
 impl Pieces {
+    /// Reads at least one entry. The last one may be the beginning of a long text; all others are complete.
     fn read_ahead(&mut self) -> Result<()> {
         while self.read.len() < AHEAD {
+            let before = self.read.len();
             match self.plan.pop_front() {
                 None => break,
                 Some(Planned::Fold(piece)) => self.read.push_back(Ahead::Fold(piece)),
@@ -397,6 +410,10 @@ impl Pieces {
                     let document = self.reader.read(&step)?;
                     self.queue(document);
                 }
+            }
+            let is_new = self.read.len() > before.max(1);
+            if is_new && self.read.iter().map(Ahead::bytes).sum::<usize>() > AHEAD_BYTES {
+                break;
             }
         }
         Ok(())

@@ -21,7 +21,7 @@ use crate::archive::request::{Context, FileQuestion, FileRequest};
 use crate::archive::scope;
 use crate::archive::session_info::{Lookup, SessionInfo};
 use crate::document::{Document, FileEffect, Kind, normal_path};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::index::{FileKey, PromptPlace, Reader};
 use crate::query::{Filter, glob};
 use crate::redact::{redact, redact_lines};
@@ -110,17 +110,11 @@ pub(crate) fn answer(reader: &Reader, request: &FileRequest, context: &Context) 
         FileQuestion::Versions => versions(reader, &question)?
             .map_or_else(unrecorded, |(path, versions)| FileAnswer::Versions { path, versions }),
     };
-    match (&answer, glob::reversed_range(&request.path)) {
-        // Only now: a file may have this very name.
-        (FileAnswer::Nothing(_), Some(at)) => Err(reversed_range(&request.path, at)),
-        _ => Ok(answer),
+    // Only now: a file may have this very name.
+    if let FileAnswer::Nothing(_) = &answer {
+        scope::check_ranges(&request.path)?;
     }
-}
-
-/// Error for a pattern with a range such as `[z-a]`, with its place marked.
-fn reversed_range(pattern: &str, at: usize) -> Error {
-    let end = pattern[at..].char_indices().nth(3).map_or(pattern.len(), |(length, _)| at + length);
-    Error::new(ErrorKind::Usage, "this range ends before it starts").about(pattern, at..end)
+    Ok(answer)
 }
 
 /// The actions to list besides changes.

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use crate::archive::note::Note;
 use crate::archive::request::{Context, SearchRequest};
+use crate::archive::scope;
 use crate::archive::snippet::Marks;
 use crate::error::Result;
 use crate::index::{Corrections, Meant, Ranked, RawHit, Reader, Search, Sort, UnknownName};
@@ -59,6 +60,8 @@ pub(crate) fn search(reader: &Reader, request: &SearchRequest, context: &Context
     if found.total_hits == 0 {
         let is_explained = found.notes.iter().any(|note| matches!(note, Note::UnknownWord { .. }));
         found.notes.extend((!is_explained).then(|| Note::Nothing { query: question.query.text.clone() }));
+        let conditions = all_conditions(&question, &question.query).conditions;
+        found.notes.extend(scope::unmatched_patterns(&conditions)?);
         if request.suggest {
             found.suggestions = suggest::suggestions(reader, &question)?;
         }

@@ -216,6 +216,7 @@ pub(crate) fn answer(reader: &Reader, request: &SessionsRequest, context: &Conte
     found.truncate(shown);
     if found.is_empty() {
         notes.push(Note::NoSessions { filtered: !filter.is_empty() });
+        notes.extend(scope::unmatched_patterns(&filter.conditions)?);
     }
     Ok(SessionsAnswer { sessions: found, notes })
 }

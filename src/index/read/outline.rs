@@ -15,7 +15,7 @@ use crate::index::checkpoint::Checkpoint;
 use crate::index::file_key::FileKey;
 use crate::index::read::{Reader, exact, holding};
 use crate::index::schema::{CHECKPOINT_KIND, from_class, session_key};
-use crate::index::store::ids::uuid_bytes;
+use crate::index::store::ids::{uuid_beginnings, uuid_bytes, whole_uuid};
 use crate::query::Filter;
 use crate::transcript::discover::SourceKind;
 
@@ -170,18 +170,27 @@ impl Reader {
     /// Returns a limited number of messages whose id begins with a prefix, each with the file it was read from.
     pub fn messages_like(&self, beginning: &str) -> Result<Vec<(FileKey, Document)>> {
         const MAX_RESULTS: usize = 50;
-        let Some((from, to)) = uuid_range(beginning) else { return Ok(Vec::new()) };
+        // Bounds the work if thousands of ids begin the same.
+        const MAX_READ: usize = 2000;
+        let keys = match whole_uuid(beginning) {
+            Some(key) => vec![key],
+            None => {
+                let (from, to) = uuid_range(beginning);
+                self.keys_between(self.fields.uuid, &from, &to)?
+            }
+        };
         let mut found: Vec<(FileKey, Document)> = Vec::new();
-        let keys = self.keys_between(self.fields.uuid, &from, &to)?;
-        for key in keys.into_iter().take(MAX_RESULTS) {
-            for address in
-                self.with_term(&Term::from_field_bytes(self.fields.uuid, &key))?.into_iter().take(MAX_RESULTS)
-            {
+        for key in keys.into_iter().take(MAX_READ) {
+            let addresses = self.with_term(&Term::from_field_bytes(self.fields.uuid, &key))?;
+            for address in addresses.into_iter().take(MAX_RESULTS) {
                 let document = self.document(address)?;
                 let matches = document.uuid.as_deref().is_some_and(|uuid| uuid.starts_with(beginning));
                 if matches && document.part == 0 {
                     found.push((self.source_of(address)?, document));
                 }
+            }
+            if found.len() >= MAX_RESULTS {
+                break;
             }
         }
         Ok(found)
@@ -226,15 +235,15 @@ fn prefix_end(beginning: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the range of terms for line ids that begin with `beginning`.
-fn uuid_range(beginning: &str) -> Option<(Vec<u8>, Vec<u8>)> {
+fn uuid_range(beginning: &str) -> (Vec<u8>, Vec<u8>) {
     let digits: String = beginning.chars().filter(|c| *c != '-').collect();
     if digits.len() > 32 || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
         let whole = uuid_bytes(beginning);
         let end = prefix_end(&whole);
-        return Some((whole, end));
+        return (whole, end);
     }
-    let fill = |with: char| uuid_bytes(&format!("{digits}{}", with.to_string().repeat(32 - digits.len())));
-    let mut last = fill('f');
-    last.push(0);
-    Some((fill('0'), last))
+    let (first, mut end) = uuid_beginnings(&digits);
+    // After all hashes.
+    end.extend([u8::MAX; 3]);
+    (first, end)
 }
