@@ -343,4 +343,10 @@ mod tests {
             assert_eq!(show(text, 20), shown, "{text}");
         }
     }
+
+    #[test]
+    fn a_huge_text_is_shown_as_it_is() {
+        let text = format!("# Title\n{}", "line\n".repeat(LONGEST / 5));
+        assert!(show(&text, 20).starts_with("# Title\nline\n"));
+    }
 }

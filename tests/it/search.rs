@@ -390,7 +390,7 @@ fn a_pattern_may_have_many_parts() {
     env.index();
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     for (pattern, code) in
-        [(&*format!("*n{}", "?".repeat(19)), 0), (&*format!("*m{}", "?".repeat(19)), 1), (folder, 0), ("[z-a]{", 1)]
+        [(&*format!("*n{}", "?".repeat(19)), 0), (&*format!("*m{}", "?".repeat(19)), 1), (folder, 0), ("[z-a]{", 2)]
     {
         let ran = env.run(&["search", "--no-refresh", "--file", pattern]);
         assert_eq!(ran.code, code, "{pattern}: {}", ran.stderr);
