@@ -11,7 +11,7 @@ pub struct Reach {
     path: String,
     /// The extensions of the files that may be changed. Any file if empty.
     extensions: Vec<String>,
-    /// The text of a script. Only files that it names may be changed.
+    /// The text of a script. Only files that it names may be changed, by their path or below `path`.
     script: Option<String>,
 }
 
@@ -19,12 +19,12 @@ impl Reach {
     /// Reports whether the command may change a file.
     pub fn includes(&self, file: &str) -> bool {
         let name = file.rsplit('/').next().unwrap_or(file);
-        if let Some(script) = &self.script {
-            return names_file(script, name);
-        }
         let is_inside = file
             .strip_prefix(self.path.as_str())
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || self.path.ends_with('/'));
+        if let Some(script) = &self.script {
+            return names_file(script, name) && (is_inside || script.contains(file) || script.contains("../"));
+        }
         let has_extension = |extension: &String| name.strip_suffix(extension).is_some_and(|rest| rest.ends_with('.'));
         is_inside && (self.extensions.is_empty() || self.extensions.iter().any(has_extension))
     }
@@ -96,6 +96,43 @@ const RUNNERS: [&str; 12] =
     ["npx", "bunx", "uvx", "pipx", "run", "exec", "dlx", "poetry", "uv", "pdm", "bundle", "pnpm"];
 /// Interpreters that run a script from the command line or from a here-document.
 const INTERPRETERS: [&str; 9] = ["python", "python3", "node", "ruby", "perl", "deno", "bun", "php", "tsx"];
+/// Programs that may change the files they are given: editors, and tools that rewrite code.
+const EDITORS: [&str; 20] = [
+    "ed",
+    "ex",
+    "vi",
+    "vim",
+    "nvim",
+    "nano",
+    "emacs",
+    "ln",
+    "sd",
+    "dos2unix",
+    "unix2dos",
+    "jscodeshift",
+    "codemod",
+    "comby",
+    "ast-grep",
+    "sg",
+    "autoflake",
+    "pyupgrade",
+    "gsed",
+    "csplit",
+];
+/// Programs that write to the file that one of these options names, or to all files with an option such as `-i`.
+const WITH_OPTION: [(&str, &[&str]); 9] = [
+    ("curl", &["-o", "--output"]),
+    ("wget", &["-O", "--output-document"]),
+    ("sort", &["-o", "--output"]),
+    ("pandoc", &["-o", "--output"]),
+    ("openssl", &["-out"]),
+    ("awk", &["-i", "--in-place"]),
+    ("gawk", &["-i", "--in-place"]),
+    ("jq", &["-i", "--in-place"]),
+    ("yq", &["-i", "--in-place", "--inplace"]),
+];
+/// Shells and interpreters whose first operand is a script.
+const SHELLS: [&str; 3] = ["bash", "sh", "zsh"];
 /// Texts in a script that writes files.
 const WRITES: [&str; 16] = [
     "'w'",
@@ -127,8 +164,7 @@ impl Shell {
             "find" => self.find_reach(arguments),
             "xargs" => {
                 let command = operands(arguments, &["-n", "-P", "-I", "-L", "-d"]);
-                let at =
-                    arguments.iter().position(|word| command.first().is_some_and(|first| std::ptr::eq(*first, word)));
+                let at = command.first().and_then(|first| position(arguments, first));
                 self.reach(at.map(|at| &arguments[at..]).unwrap_or_default(), &Simple::default());
             }
             "sed" | "perl" if edits_in_place(name, arguments) => self.reach_unnamed(arguments),
@@ -152,6 +188,7 @@ impl Shell {
         if INTERPRETERS.contains(&name) {
             self.script_reach(arguments, simple.heredoc.as_ref());
         }
+        self.named_reach(words, name, arguments);
     }
 
     /// Records a place, once.
@@ -306,12 +343,34 @@ impl Shell {
         }
     }
 
+    /// Records the files that are given to an editor, or to a script whose contents are not known.
+    fn named_reach(&mut self, words: &[Word], name: &str, arguments: &[Word]) {
+        let command = words.first().and_then(Word::literal).unwrap_or_default();
+        let is_own_script = command.contains('/') && matches!(extension(name), None | Some("sh" | "py" | "js" | "rb"));
+        let is_option = |(program, options): &(&str, &[&str])| *program == name && has(arguments, options);
+        let files = if EDITORS.contains(&name) || WITH_OPTION.iter().any(is_option) || is_own_script {
+            arguments
+        } else if INTERPRETERS.contains(&name) || SHELLS.contains(&name) {
+            let script = operands(arguments, &[]).first().and_then(|first| position(arguments, first));
+            script.map(|at| &arguments[at + 1..]).unwrap_or_default()
+        } else {
+            &[]
+        };
+        for word in files {
+            let is_file = word.literal().is_some_and(|word| !word.starts_with('-') && has_extension(word));
+            if is_file {
+                self.add_reach(self.path(word), &[]);
+            }
+        }
+    }
+
     /// Records the files that a script on the command line or in a here-document names, if it writes files.
     fn script_reach(&mut self, arguments: &[Word], heredoc: Option<&Word>) {
         let inline = ["-c", "-e", "--eval", "eval"].iter().find_map(|option| option_value(arguments, option));
         let Some(script) = inline.or(heredoc).and_then(|word| self.text(word)) else { return };
         if WRITES.iter().any(|text| script.contains(text)) {
-            self.reaches.push(Reach { script: Some(script), ..Reach::default() });
+            let path = self.cwd.clone().unwrap_or_else(|| "/".to_string());
+            self.reaches.push(Reach { path, script: Some(script), ..Reach::default() });
         }
     }
 }
@@ -349,6 +408,16 @@ fn after_runner(words: &[Word]) -> &[Word] {
             _ => return words,
         };
     }
+}
+
+/// Returns the place of a word among the words it is one of.
+fn position(words: &[Word], wanted: &Word) -> Option<usize> {
+    words.iter().position(|word| std::ptr::eq(word, wanted))
+}
+
+/// Returns the extension of a file name.
+fn extension(name: &str) -> Option<&str> {
+    name.rsplit_once('.').map(|(_, extension)| extension)
 }
 
 /// Reports whether any word is one of `wanted`.
