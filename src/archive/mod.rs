@@ -95,14 +95,22 @@ impl Archive {
 
     /// Brings the index up to date, unless that would take long. Reports notes before the slow parts.
     pub fn freshen(&self, report: &mut dyn FnMut(Note)) -> Result<()> {
-        let Some(reader) = self.local.reopen()? else {
-            report(Note::FirstIndex);
-            self.missing_roots(false, report);
-            self.runner.run_first()?;
-            return self.local.reopen().map(|_| ());
-        };
+        let Some(reader) = self.local.reopen()? else { return self.build_first(report) };
         self.missing_roots(true, report);
         let (behind, _) = lag(&reader, self.local.roots())?;
+        self.catch_up(behind, report)
+    }
+
+    /// Builds the first index.
+    fn build_first(&self, report: &mut dyn FnMut(Note)) -> Result<()> {
+        report(Note::FirstIndex);
+        self.missing_roots(false, report);
+        self.runner.run_first()?;
+        self.local.reopen().map(|_| ())
+    }
+
+    /// Brings an index up to date that is this far behind, unless that would take long.
+    fn catch_up(&self, behind: Lag, report: &mut dyn FnMut(Note)) -> Result<()> {
         let is_current = behind == Lag::default() || behind.bytes <= CHEAP && self.runner.run(PATIENCE)?;
         if !is_current {
             report(Note::Behind(behind));
@@ -138,6 +146,28 @@ impl Archive {
     pub fn search(&self, request: &SearchRequest, context: &Context) -> Result<SearchAnswer> {
         let answer = self.backend.search(request, context)?;
         Ok(SearchAnswer { behind: *self.behind.lock().unwrap_or_else(PoisonError::into_inner), ..answer })
+    }
+
+    /// Brings the index up to date like [`Self::freshen`], and finds sessions and messages. Looks for new messages while
+    /// it searches, and searches again if there are some.
+    pub fn freshen_and_search(
+        &self,
+        request: &SearchRequest,
+        context: &Context,
+        report: &mut dyn FnMut(Note),
+    ) -> Result<SearchAnswer> {
+        let Some(reader) = self.local.reopen()? else {
+            self.build_first(report)?;
+            return self.search(request, context);
+        };
+        self.missing_roots(true, report);
+        let (lag, answer) = rayon::join(|| lag(&reader, self.local.roots()), || self.search(request, context));
+        let (behind, _) = lag?;
+        if behind == Lag::default() {
+            return answer;
+        }
+        self.catch_up(behind, report)?;
+        self.search(request, context)
     }
 
     /// Lists sessions.

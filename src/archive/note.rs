@@ -35,6 +35,11 @@ pub enum Note {
         /// Similar words that do occur, the most likely first.
         similar: Vec<String>,
     },
+    /// No message contains all words of the query.
+    SomeWords {
+        /// The words that the best hit does not contain.
+        missing: Vec<String>,
+    },
     /// Nothing matched the query as it was typed, so its operators were taken as plain words.
     AsPlainWords,
     /// Nothing contains the identifier as it was typed, only parts of it.
@@ -117,6 +122,9 @@ impl fmt::Display for Note {
             Self::Corrected { word, meant } => write!(f, "no match for {word}; searching for {meant} instead"),
             Self::UnknownWord { word, similar } => {
                 write!(f, "nothing contains {word}; similar words: {}", similar.join(", "))
+            }
+            Self::SomeWords { missing } => {
+                write!(f, "no message contains all of these words; missing: {}", missing.join(", "))
             }
             Self::AsPlainWords => write!(f, "no exact match; searching for the words instead"),
             Self::PartsOnly { query } => write!(f, "nothing contains {query} as typed; showing partial matches"),

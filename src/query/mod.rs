@@ -8,6 +8,7 @@ pub mod inflect;
 mod pattern;
 mod filter;
 mod parse;
+mod prose;
 
 use std::collections::HashSet;
 
@@ -16,6 +17,7 @@ use crate::tokenize::{self, WHOLE_MARK};
 
 pub use filter::{Condition, FIELDS, Filter, QueryContext, Test};
 pub use pattern::Pattern;
+pub use prose::is_prose;
 
 /// Maximum length of a query with operators, and of a text to find literally, in bytes.
 pub const QUERY_CAP: usize = 4096;

@@ -12,7 +12,7 @@ use serde_json::ser::Formatter;
 use serde_json::{Value, json};
 
 use crate::archive::conversation::Turn;
-use crate::archive::search::{Hit, Suggestion};
+use crate::archive::search::{Hit, Match, Suggestion};
 use crate::archive::sessions::Session;
 use crate::archive::upkeep::{Status, Verdict};
 use crate::archive::{ConversationAnswer, Note, SearchAnswer};
@@ -90,6 +90,12 @@ struct Summary<'a> {
     shown_hits: usize,
     /// Sessions shown.
     shown_sessions: usize,
+    /// How much of the query the best hits contain.
+    r#match: Match,
+    /// The significant words that none of the best hits contains together with the others.
+    missing_words: &'a [String],
+    /// Set if a question in prose was ranked by what people and Claude said.
+    by_said: bool,
     /// Set if the only hits are text that Claude Code itself inserted.
     only_meta: bool,
     /// Set if nothing contains the identifier as typed, only parts of it.
@@ -155,6 +161,9 @@ fn summary(answer: &SearchAnswer, shown_hits: usize, elapsed_ms: f64) -> Summary
         shown_hits,
         // In a list of messages, a session appears once per hit.
         shown_sessions: answer.sessions.iter().map(|found| &found.session.id).collect::<BTreeSet<_>>().len(),
+        r#match: answer.matched,
+        missing_words: &answer.missing,
+        by_said: answer.by_said,
         only_meta: has(|note| matches!(note, Note::OnlyMeta)),
         scattered: has(|note| matches!(note, Note::PartsOnly { .. })),
         loosened: has(|note| matches!(note, Note::AsPlainWords)),

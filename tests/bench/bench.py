@@ -105,6 +105,9 @@ class Bench:
         rows += self.append()
         rows += self.search()
         rows += self.file()
+        rows += self.commands()
+        rows += self.exact()
+        rows += self.resident()
         rows += self.growth()
         return rows
 
@@ -238,7 +241,7 @@ class Bench:
             self.raw["search"]["rg"] = rg
             rows.append(row("cold search / rg -i over the raw files", median / statistics.median(rg), 1 / 40, 1 / 100))
         no_op = statistics.median(self.raw["no_op"]["runs"])
-        rows.append(row("cold search with refresh / (no-op + 1.2 × without)", statistics.median(fresh) / (no_op + 1.2 * median), 1, None))
+        rows.append(row("cold search with refresh / max(no-op, search without)", statistics.median(fresh) / max(no_op, median), 1.15, None))
         ordered = sorted(timed_runs)
         rows.append(row("search: p99 / p50", ordered[int(len(ordered) * 0.99) - 1] / median, 4, 2))
         return rows
@@ -250,6 +253,55 @@ class Bench:
         search = statistics.median(self.raw["search"]["runs"])
         self.raw["file"] = {"paths": paths, "runs": walls}
         return [row("file PATH / cold search", statistics.median(walls) / search, 3, None)] if walls else []
+
+    def commands(self):
+        """Commands that show something else than hits, beside a search."""
+        first = self.queries()[0].split()[0]
+        found = subprocess.run(
+            [self.program, "--root", self.root, "--index-dir", self.index, "search", "--no-refresh", "--json", "-n", "1", first],
+            capture_output=True, text=True)
+        hits = [one for one in map(json.loads, found.stdout.splitlines()) if one["type"] == "hit" and one["uuid"]]
+        commands = {
+            "sessions -n 20": (["sessions", "--no-refresh", "-n", "20"], 3),
+            "status": (["status"], 3),
+            "show at a hit": (["show", "--no-refresh", hits[0]["uuid"]], 3) if hits else None,
+            "stats": (["stats", "--no-refresh"], 20),
+        }
+        search = statistics.median(self.raw["search"]["runs"])
+        self.raw["commands"], rows = {}, []
+        for name, (args, must) in ((name, one) for name, one in commands.items() if one):
+            walls = [self.unspool(*args, check=False)["wall"] for _ in range(9)]
+            self.raw["commands"][name] = walls
+            rows.append(row(f"{name} / cold search", statistics.median(walls) / search, must, None))
+        return rows
+
+    def exact(self):
+        """Texts found letter by letter, which have to be read, beside ripgrep over the raw files."""
+        if not shutil.which("rg"):
+            return []
+        folder = self.root / "projects" if (self.root / "projects").is_dir() else self.root
+        questions = {"-F -c": (["-F", "error"], ["-F", "error"]), "/regex/ -c": (["/err[a-z]+ in/"], ["err[a-z]+ in"])}
+        self.raw["exact"], rows = {}, []
+        for name, (ours, theirs) in questions.items():
+            pairs = [(self.unspool("search", "--no-refresh", "-c", *ours, check=False)["wall"],
+                      timed(["rg", "-c", "--no-ignore", "--hidden", *theirs, folder], check=False)["wall"]) for _ in range(5)]
+            self.raw["exact"][name] = pairs
+            own, rg = (statistics.median(walls) for walls in zip(*pairs))
+            rows.append(row(f"search {name} / rg -c", own / rg, 1 / 8, None))
+        return rows
+
+    def resident(self):
+        """A process that keeps the archive open: the time of a search in it, and its memory after many."""
+        out = subprocess.run([self.options.floor, "resident", self.root, self.index, "10000"],
+                             input="\n".join(self.queries()), check=True, capture_output=True, text=True)
+        measured = json.loads(out.stdout)
+        self.raw["resident"] = measured
+        search = statistics.median(self.raw["search"]["runs"]) * 1000
+        return [
+            row("search in a running process: p50 / cold search", measured["p50_ms"] / search, None, None),
+            row("search in a running process: p95 / cold search", measured["p95_ms"] / search, None, None),
+            row("memory after 10,000 searches / after 1,000", measured["rss_end"] / measured["rss_begin"], 1.1, None),
+        ]
 
     def edited_paths(self, count):
         rng = random.Random(7)

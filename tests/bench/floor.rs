@@ -3,6 +3,8 @@
 //! - `floor tantivy ROOT DIR`  documents of ROOT, made beforehand and held in memory, into an index in DIR
 //! - `floor commit DIR N`       N commits of one document each by tantivy alone into the index that lies in DIR: one
 //!   line of seconds for each
+//! - `floor resident ROOT DIR N`  N searches by one process that keeps the archive in DIR open; reads queries from stdin
+//!   and prints the times and the memory as JSON
 //! - `floor text ROOT`         the text of every document, as JSON Lines, for other search engines
 
 use std::io::Write as _;
@@ -10,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use unspool::archive::request::{Context, SearchRequest};
+use unspool::archive::{Archive, Local, NoRunner};
 use unspool::document::{Builder, Document, FileState, Place};
 use unspool::index::{FileKey, IndexFolder, RunSize, Writer};
 use unspool::transcript;
@@ -26,13 +30,45 @@ fn main() -> Result<()> {
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tantivy", root, dir] => tantivy(&roots(root), Path::new(dir)),
         ["commit", dir, count] => commit(Path::new(dir), count.parse()?),
+        ["resident", root, dir, count] => resident(&roots(root), Path::new(dir), count.parse()?),
         ["text", root] => text(&roots(root)),
-        _ => Err("usage: floor tantivy ROOT DIR | commit DIR N | text ROOT".into()),
+        _ => Err("usage: floor tantivy ROOT DIR | commit DIR N | resident ROOT DIR N | text ROOT".into()),
     }
 }
 
 fn roots(root: &str) -> Vec<Root> {
     vec![Root { path: PathBuf::from(root), required: true }]
+}
+
+/// Times searches in a process that keeps the archive open.
+fn resident(roots: &[Root], dir: &Path, count: usize) -> Result<()> {
+    let queries: Vec<String> = std::io::stdin().lines().collect::<std::io::Result<_>>()?;
+    let archive = Archive::new(Local::new(roots.to_vec(), dir).into(), Box::new(NoRunner));
+    let (mut times, mut memory_begin) = (Vec::with_capacity(count), 0);
+    for (number, query) in queries.iter().cycle().take(count).enumerate() {
+        let start = Instant::now();
+        let request = SearchRequest { text: Some(query.clone()), ..SearchRequest::default() };
+        archive.search(&request, &Context::default())?;
+        times.push(start.elapsed().as_secs_f64() * 1000.0);
+        if number == count / 10 {
+            memory_begin = memory()?;
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    let share = |percent: usize| times.get(times.len() * percent / 100).copied().unwrap_or_default();
+    let measured = serde_json::json!({
+        "p50_ms": share(50), "p95_ms": share(95), "p99_ms": share(99), "rss_begin": memory_begin, "rss_end": memory()?,
+    });
+    writeln!(std::io::stdout(), "{measured}")?;
+    Ok(())
+}
+
+/// Returns the private memory of this process in KiB. Pages of the index are not counted, because the system shares and
+/// reclaims them.
+fn memory() -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).ok_or("no RssAnon")?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
 /// Times the index alone.

@@ -25,6 +25,14 @@ pub struct SearchAnswer {
     pub total_hits: usize,
     /// The number of sessions with hits, shown or not.
     pub total_sessions: usize,
+    /// How much of the query the best hits contain.
+    #[serde(rename = "match")]
+    pub matched: Match,
+    /// The significant words that none of the best hits contains together with the others.
+    pub missing: Vec<String>,
+    /// Set if the query is a question in prose that nothing contains almost as typed. The hits are then ranked by what
+    /// people and Claude said, not by what tools printed.
+    pub by_said: bool,
     /// Remarks about the answer.
     pub notes: Vec<Note>,
     /// Changes to the request that find something, if nothing was found and they were asked for.
@@ -35,6 +43,21 @@ pub struct SearchAnswer {
     pub skipped: usize,
     /// The amount of data that is not indexed yet, if any.
     pub behind: Option<Lag>,
+}
+
+/// How much of a query the best hits contain.
+#[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Match {
+    /// Nothing was found.
+    #[default]
+    None,
+    /// No message contains all words.
+    Some,
+    /// A message contains all words, after some of them were corrected.
+    Corrected,
+    /// A message contains all words.
+    All,
 }
 
 /// A session and its hits.
@@ -102,6 +125,9 @@ pub struct Hit {
     pub score: f32,
     /// The factors of the score, for hits that were scored with all of them.
     pub factors: Option<Factors>,
+    /// Set if it contains little of the query.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub weak: bool,
     /// The part of its text that matches. Untrusted: it comes from a transcript.
     pub snippet: Snippet,
     /// The messages before it.

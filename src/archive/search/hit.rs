@@ -41,6 +41,7 @@ impl<'a> View<'a> {
             let (before, after) = context::around(self.reader, found, &document, self.request)?;
             let mut hit = self.hit(found, key, document, &session)?;
             hit.factors = ranked.factors(found);
+            hit.weak = hit.factors.is_some_and(|factors| factors.is_weak());
             (hit.before, hit.after) = (before, after);
             hits.push(hit);
         }
@@ -79,6 +80,7 @@ impl<'a> View<'a> {
             gone,
             score: found.score,
             factors: None,
+            weak: false,
             snippet,
             before: Vec::new(),
             after: Vec::new(),

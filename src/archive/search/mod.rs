@@ -16,10 +16,10 @@ use crate::archive::scope;
 use crate::archive::snippet::Marks;
 use crate::error::Result;
 use crate::index::{Corrections, Meant, Ranked, RawHit, Reader, Search, Sort, UnknownName};
-use crate::query::{Filter, Query, Shape};
-use crate::tokenize::WHOLE_MARK;
+use crate::query::{Chunk, Filter, Query, Shape, is_prose};
+use crate::tokenize::{self, WHOLE_MARK};
 
-pub use answer::{Around, Hit, SearchAnswer, SessionHits, Suggestion};
+pub use answer::{Around, Hit, Match, SearchAnswer, SessionHits, Suggestion};
 use hit::View;
 use page::Cursor;
 
@@ -92,6 +92,10 @@ struct Found {
     corrections: Vec<(String, String)>,
     /// Words that occur nowhere, with similar ones, if no word of the query occurs.
     nowhere: Vec<(String, Vec<String>)>,
+    /// Words that none of the best hits contains together with the others.
+    missing: Vec<String>,
+    /// Set if the hits of a question in prose were ranked by what was said.
+    by_said: bool,
     parts_only: bool,
     as_plain_words: bool,
     thinned: bool,
@@ -102,13 +106,30 @@ struct Found {
 }
 
 impl Found {
+    fn matched(&self) -> Match {
+        match self {
+            _ if self.total_hits == 0 => Match::None,
+            _ if !self.missing.is_empty() => Match::Some,
+            _ if !self.corrections.is_empty() => Match::Corrected,
+            _ => Match::All,
+        }
+    }
+
     fn into_answer(self, question: &Question) -> SearchAnswer {
         let query = &question.query;
+        let matched = self.matched();
+        let mut missing = self.missing.clone();
+        if matched == Match::Corrected {
+            missing.extend(self.corrections.iter().map(|(word, _)| word.clone()));
+        }
         let mut notes: Vec<Note> = self.unknown.into_iter().map(unknown_name).collect();
         notes.extend(self.corrections.into_iter().map(|(word, meant)| Note::Corrected { word, meant }));
         notes.extend(self.nowhere.into_iter().map(|(word, similar)| Note::UnknownWord { word, similar }));
+        // A question in prose hardly ever has an answer with all its words.
+        let is_unexplained = matched == Match::Some && !self.by_said && !self.parts_only && !self.thinned;
         let others = [
             (self.as_plain_words, Note::AsPlainWords),
+            (is_unexplained, Note::SomeWords { missing: self.missing.clone() }),
             (self.parts_only, Note::PartsOnly { query: query.text.clone() }),
             (self.thinned, Note::LongText { words: query.chunks.len() }),
             (self.only_meta, Note::OnlyMeta),
@@ -119,6 +140,9 @@ impl Found {
             sessions: self.sessions,
             total_hits: self.total_hits,
             total_sessions: self.total_sessions,
+            matched,
+            missing,
+            by_said: self.by_said,
             notes,
             suggestions: Vec::new(),
             next: self.next.map(|cursor| cursor.to_string()),
@@ -139,24 +163,16 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
         .then(|| Query { shape: Shape::Path, ..query.clone() });
     let query = named_file.as_ref().unwrap_or(query);
     let corrections = reader.corrections(query)?;
-    if corrections.all_guessed() {
-        let unknown = reader.unknown_names(&all_conditions(question, query))?;
-        return Ok(Found { nowhere: similar_words(&corrections), unknown, ..Found::default() });
-    }
-    let plan = |strict| Search {
+    let search = Search {
         query,
         filter: &question.filter,
         corrections: &corrections,
         sort: question.sort,
-        strict,
+        strict: false,
         now: question.now,
     };
-    // Sorted by time, a hit with one word of five would come before hits with all five.
-    let strict = question.sort != Sort::Relevance;
-    let mut ranked = reader.find(&plan(strict))?;
-    if strict && (ranked.hits().is_empty() || ranked.only_meta) {
-        ranked = reader.find(&plan(false))?;
-    }
+    let mut ranked = rank(reader, &search)?;
+    let by_said = may_rank_said(&search) && reader.rank_said(&search, &mut ranked)?;
     let incomplete = exact::keep_matching(reader, query, &mut ranked)?;
     let page = page::cut(&mut ranked, question);
     // In parallel, because decompressing the texts to show takes most of the time of a search.
@@ -168,24 +184,63 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
         groups.iter().map(|group| view.session_hits(&ranked, group)).collect()
     };
     let shown: Result<Vec<_>> = page.groups.par_chunks(per_view).with_max_len(1).map(show).collect();
-    let sessions = shown?.into_iter().flatten().collect();
-    let corrected = similar_words(&corrections).into_iter();
-    let corrected = corrected.filter_map(|(word, similar)| Some((word, similar.into_iter().next()?)));
-    Ok(Found {
-        sessions,
+    let found = Found {
+        sessions: shown?.into_iter().flatten().collect(),
         total_hits: ranked.hits().len(),
         total_sessions: ranked.sessions,
         only_meta: ranked.only_meta,
-        corrections: corrected.collect(),
         unknown: reader.unknown_names(&all_conditions(question, query))?,
-        nowhere: Vec::new(),
         parts_only: has_parts_only(&ranked, query, &corrections),
-        as_plain_words: false,
+        by_said,
         thinned: query.thinned,
         incomplete,
         next: page.next,
         skipped: page.skipped,
-    })
+        ..Found::default()
+    };
+    let similar = similar_words(&corrections);
+    if ranked.hits().is_empty() {
+        let missing = words_of(query, &reader.unknown_pieces(query)?);
+        let nowhere = if corrections.all_guessed() { similar } else { Vec::new() };
+        return Ok(Found { nowhere, missing, ..found });
+    }
+    let corrections = similar.into_iter().filter_map(|(word, similar)| Some((word, similar.into_iter().next()?)));
+    let missing = words_of(query, &reader.missing_pieces(&search, &ranked)?);
+    Ok(Found { corrections: corrections.collect(), missing, ..found })
+}
+
+/// Finds and ranks the hits of a search.
+fn rank(reader: &Reader, search: &Search<'_>) -> Result<Ranked> {
+    let strict = Search { strict: true, ..*search };
+    if search.corrections.all_guessed() {
+        // A word that occurs nowhere has no hits. Several such words that were misspelled occur together when corrected.
+        let is_single = search.query.chunks.len() == 1;
+        return if is_single { Ok(Ranked::default()) } else { reader.find(&strict) };
+    }
+    if search.sort == Sort::Relevance {
+        return reader.find(search);
+    }
+    // Sorted by time, a hit with one word of five would come before hits with all five.
+    let ranked = reader.find(&strict)?;
+    if ranked.hits().is_empty() || ranked.only_meta { reader.find(search) } else { Ok(ranked) }
+}
+
+/// Reports whether a search may be ranked by what was said: it is a question in prose and nothing else.
+fn may_rank_said(search: &Search<'_>) -> bool {
+    let is_narrowed = !search.filter.conditions.is_empty() || search.filter.finds_meta();
+    search.sort == Sort::Relevance && !is_narrowed && !search.corrections.all_guessed() && is_prose(search.query)
+}
+
+/// Returns pieces of a query as they were typed.
+fn words_of(query: &Query, pieces: &[&Chunk]) -> Vec<String> {
+    let parts = |text: &str| -> Vec<String> {
+        tokenize::terms(text).into_iter().filter(|(_, _, is_whole)| !is_whole).map(|(term, _, _)| term).collect()
+    };
+    let typed = |chunk: &&Chunk| {
+        let word = query.text.split_whitespace().find(|word| parts(word) == chunk.terms);
+        word.map_or_else(|| chunk.terms.join(" "), |word| word.trim_matches(['"', '.', ',', '?', '!']).to_string())
+    };
+    pieces.iter().map(typed).collect()
 }
 
 /// Returns each corrected word and the words that replace it, the most likely first.

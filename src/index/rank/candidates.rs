@@ -378,9 +378,14 @@ fn is_unspaced(chunk: &Chunk) -> bool {
     chunk.terms.len() > 1 && chunk.terms[0].chars().next().is_some_and(tokenize::is_unspaced)
 }
 
+/// Reports whether a word is too common to be searched on its own.
+pub(in crate::index) fn is_common_word(word: &str) -> bool {
+    COMMON.contains(&word)
+}
+
 /// Reports whether a piece of a query is a single common word.
 pub(in crate::index) fn is_common(chunk: &Chunk) -> bool {
-    chunk.terms.len() == 1 && COMMON.contains(&chunk.terms[0].as_str())
+    chunk.terms.len() == 1 && is_common_word(&chunk.terms[0])
 }
 
 /// Joins two to four neighbouring words into one: `retry after` also searches for `retryAfter`.
@@ -451,7 +456,7 @@ fn quoted_words(field: Field, chunk: &Chunk) -> Box<dyn TantivyQuery> {
     }
 }
 
-fn boosted(query: Box<dyn TantivyQuery>, factor: Score) -> Box<dyn TantivyQuery> {
+pub(in crate::index) fn boosted(query: Box<dyn TantivyQuery>, factor: Score) -> Box<dyn TantivyQuery> {
     Box::new(BoostQuery::new(query, factor))
 }
 

@@ -57,7 +57,7 @@ pub(in crate::index) struct HitCollector {
 pub(in crate::index) struct HitFilter {
     /// A session to leave out.
     pub(in crate::index) without: Option<u64>,
-    /// The weight of a document, by its class.
+    /// The weight of a document, by its class. Documents with weight 0 are left out.
     pub(in crate::index) prior: fn(u64) -> Score,
 }
 
@@ -114,13 +114,17 @@ impl SegmentCollector for SegmentHitCollector {
 
     fn collect(&mut self, doc: DocId, score: Score) {
         let class = self.class.get_val(doc);
+        let prior = (self.filter.prior)(class);
+        if prior == 0.0 {
+            return;
+        }
         let session = self.session.get_val(doc);
         if self.filter.without == Some(session) {
             return;
         }
         let in_order = self.in_order.as_mut().and_then(|words| words.score(doc));
         let rare = self.rare.as_mut().is_some_and(|word| word.matches(doc));
-        let score = (score + self.ranking_score(doc) + in_order.unwrap_or(0.0)) * (self.filter.prior)(class);
+        let score = (score + self.ranking_score(doc) + in_order.unwrap_or(0.0)) * prior;
         self.matches.push(RawHit {
             address: DocAddress::new(self.segment, doc),
             score,

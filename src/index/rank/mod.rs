@@ -12,6 +12,8 @@ pub(in crate::index) mod spelling;
 pub(in crate::index) mod candidates;
 pub(in crate::index) mod exact_text;
 pub(in crate::index) mod score;
+mod said;
+mod matched;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,7 +22,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tantivy::collector::Collector as _;
-use tantivy::query::EnableScoring;
+use tantivy::query::{EnableScoring, Weight};
 
 use crate::document::{Kind, Role};
 use crate::error::Result;
@@ -31,7 +33,7 @@ use crate::index::rank::candidates::{Candidates, SearchPlan};
 use crate::index::rank::collect::{Details, HitCollector, HitFilter, RawHit, ShownElsewhere, dedup};
 use crate::index::rank::score::prior_for;
 use crate::index::rank::spelling::Corrections;
-use crate::index::rank::weights::{RESCORED, RESERVED};
+use crate::index::rank::weights::{RESCORED, RESERVED, WEAK};
 use crate::index::read::Reader;
 use crate::index::schema::{from_class, session_key};
 use crate::query::{Filter, Query};
@@ -88,15 +90,39 @@ pub struct Factors {
     pub verbatim: f32,
     /// Falls slightly with the age of the document.
     pub age: f32,
+    /// For a question in prose: turns the score into the one of the second ranking, which compares only what people and
+    /// Claude said. Otherwise 1.
+    #[serde(skip_serializing_if = "is_one")]
+    pub said: f32,
     /// The product of the first three factors. Stored, so that rounding never changes the order.
     #[serde(skip)]
     pub(in crate::index) lifted: f32,
+    /// The share of the query that the document contains, from 0 to 1. Rarer words weigh more.
+    #[serde(skip)]
+    pub(in crate::index) covered: f32,
 }
 
 impl Factors {
     /// The score. Nothing else may compute one from factors.
     pub(in crate::index) fn score(&self) -> f32 {
-        self.lifted * self.kind * self.coverage * self.verbatim * self.age
+        self.lifted * self.kind * self.coverage * self.verbatim * self.age * self.said
+    }
+
+    /// Reports whether the document contains little of the query.
+    pub fn is_weak(&self) -> bool {
+        self.covered < WEAK
+    }
+
+    /// Returns the factors of a document that was only scored by its words.
+    fn of_words(words: f32, covered: f32) -> Self {
+        let (title, lift, kind, coverage, verbatim, age, said) = (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0);
+        Self { words, title, lift, kind, coverage, verbatim, age, said, lifted: words, covered }
+    }
+
+    /// Sets the factor of the second ranking, so that the score becomes `score`.
+    fn rank_as_said(&mut self, score: f32) {
+        self.said = 1.0;
+        self.said = score / self.score().max(f32::MIN_POSITIVE);
     }
 
     /// Sets the product of the first three factors, and `lift` to match it.
@@ -104,6 +130,11 @@ impl Factors {
         self.lifted = lifted;
         self.lift = lifted / (self.words * self.title).max(f32::MIN_POSITIVE);
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(factor: &f32) -> bool {
+    *factor == 1.0
 }
 
 /// All hits of a search. Sorting all of them would take longer than finding them, so at first only the best are sorted.
@@ -225,9 +256,13 @@ impl Reader {
             in_order: in_order.map(|words| words.weight(scoring)).transpose()?,
             rare: rare.map(|word| word.weight(scoring)).transpose()?,
         };
-        let weight = query.weight(scoring)?;
+        self.collect(&collector, &*query.weight(scoring)?)
+    }
+
+    /// Collects the matches of a query from all segments, in parallel.
+    fn collect(&self, collector: &HitCollector, weight: &dyn Weight) -> tantivy::Result<Vec<RawHit>> {
         let segments = self.searcher.segment_readers().par_iter().with_max_len(1).enumerate();
-        let found = segments.map(|(ord, reader)| collector.collect_segment(&*weight, ord as u32, reader));
+        let found = segments.map(|(ord, reader)| collector.collect_segment(weight, ord as u32, reader));
         collector.merge_fruits(found.collect::<tantivy::Result<_>>()?)
     }
 
@@ -276,16 +311,18 @@ impl Reader {
     }
 }
 
+/// Moves the best hits to the front and returns their number, at most `count`.
+fn select_best(hits: &mut [RawHit], count: usize, sort: Sort) -> usize {
+    if count < hits.len() {
+        hits.select_nth_unstable_by(count, |a, b| a.order(b, sort));
+    }
+    count.min(hits.len())
+}
+
 /// Moves the hits to be rescored to the front and returns their number.
 fn best_first(hits: &mut [RawHit], sort: Sort) -> usize {
-    let select = |hits: &mut [RawHit], count: usize| {
-        if count < hits.len() {
-            hits.select_nth_unstable_by(count, |a, b| a.order(b, sort));
-        }
-        count.min(hits.len())
-    };
     if sort != Sort::Relevance || hits.len() <= RESCORED {
-        return select(hits, RESCORED);
+        return select_best(hits, RESCORED, sort);
     }
     let mut promising = 0;
     for at in 0..hits.len() {
@@ -294,8 +331,8 @@ fn best_first(hits: &mut [RawHit], sort: Sort) -> usize {
             promising += 1;
         }
     }
-    let reserved = select(&mut hits[..promising], RESERVED);
-    reserved + select(&mut hits[reserved..], RESCORED)
+    let reserved = select_best(&mut hits[..promising], RESERVED, sort);
+    reserved + select_best(&mut hits[reserved..], RESCORED, sort)
 }
 
 impl RawHit {

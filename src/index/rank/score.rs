@@ -45,6 +45,7 @@ impl Reader {
             as_identifier.extend(segment.1);
             is_about_file.extend(segment.2);
         }
+        let covered = coverage.clone();
         if !hits.iter().zip(&as_identifier).any(|(hit, as_identifier)| hit.in_order || *as_identifier) {
             let closeness = per_segment(&addresses, |part| self.closeness(search, part))?.concat();
             coverage.iter_mut().zip(closeness).for_each(|(coverage, closeness)| *coverage *= closeness);
@@ -81,6 +82,8 @@ impl Reader {
                     (false, false) => 1.0,
                 },
                 age: recency(hit.time, search.now),
+                said: 1.0,
+                covered: covered[index],
                 ..Factors::default()
             };
             hit_factors.lift_to(lifted);
@@ -127,7 +130,11 @@ impl Reader {
     }
 
     /// Returns the share of the query that each document contains. Rarer words weigh more, unknown words nothing.
-    fn coverage(&self, search: &Search<'_>, addresses: &[DocAddress]) -> tantivy::Result<Vec<f32>> {
+    pub(in crate::index) fn coverage(
+        &self,
+        search: &Search<'_>,
+        addresses: &[DocAddress],
+    ) -> tantivy::Result<Vec<f32>> {
         let mut covered = vec![0.0; addresses.len()];
         let (mut total, mut seen) = (0.0, HashSet::new());
         for chunk in scored_chunks(search.query) {
@@ -199,7 +206,11 @@ impl Reader {
     }
 
     /// Returns for each document whether a query matches it. The addresses must be sorted.
-    fn match_each(&self, query: &dyn TantivyQuery, addresses: &[DocAddress]) -> tantivy::Result<Vec<bool>> {
+    pub(in crate::index) fn match_each(
+        &self,
+        query: &dyn TantivyQuery,
+        addresses: &[DocAddress],
+    ) -> tantivy::Result<Vec<bool>> {
         let weight = query.weight(EnableScoring::disabled_from_searcher(&self.searcher))?;
         let mut matches = Vec::with_capacity(addresses.len());
         for segment in addresses.chunk_by(|a, b| a.segment_ord == b.segment_ord) {
@@ -289,7 +300,7 @@ fn recency(time: i64, now: i64) -> f32 {
 }
 
 /// Returns the pieces of a query that count for coverage. Skips common words, unless there is nothing else.
-fn scored_chunks(query: &Query) -> impl Iterator<Item = &Chunk> {
+pub(in crate::index) fn scored_chunks(query: &Query) -> impl Iterator<Item = &Chunk> {
     let only_common = query.chunks.iter().all(is_common);
     query.chunks.iter().filter(move |chunk| only_common || !is_common(chunk))
 }

@@ -192,7 +192,7 @@ impl Reader {
         Ok(false)
     }
 
-    fn all_unknown(&self, chunks: &[Chunk]) -> tantivy::Result<bool> {
+    pub(in crate::index) fn all_unknown(&self, chunks: &[Chunk]) -> tantivy::Result<bool> {
         for term in chunks.iter().flat_map(|chunk| chunk.terms.iter().chain(&chunk.wholes)) {
             if self.frequency(term)? > 0 {
                 return Ok(false);

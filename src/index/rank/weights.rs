@@ -71,6 +71,8 @@ pub(super) const OTHER_FORM_COVERED: f32 = 0.8;
 /// A part of an identifier of the query, as a share of it, if the document does not contain the identifier.
 /// Buys 0 / 0.
 pub(super) const LOOSE_PART: f32 = 0.5;
+/// A document with a smaller share of the query is a weak hit.
+pub(super) const WEAK: f32 = 0.34;
 /// The square of the factor of a document without any neighbours of a long query. All of them give 1. Buys 0 / 0.
 pub(super) const SCATTERED: f32 = 0.25;
 /// A query is long if it has at least the first number of pairs of neighbours. At most the last number is compared.
@@ -128,3 +130,20 @@ pub(super) const INSIDE_CAP: usize = 16;
 pub(super) const LOOKED_THROUGH: usize = 200_000;
 /// The most pairs of characters that replace a single character.
 pub(super) const CHARACTER_PAIRS: usize = 64;
+
+// The second ranking, for questions in prose: of what people and Claude said, by words alone.
+
+// 237 paraphrases and topics (tests/it/ranking/prose.tsv and prose_real.tsv) do not distinguish these numbers from
+// neighbouring ones.
+
+/// The weight of common words.
+pub(super) const COMMON_SAID: f32 = 0.3;
+/// The share of the first ranking in the score. Below 1, so that the best hit is something that was said.
+pub(super) const FIRST_RANKING: f32 = 0.15;
+/// The number of best hits that are compared with the query: whether one of them contains all its words, or contains it
+/// almost as typed.
+pub(super) const TOP_HITS: usize = 5;
+/// A text with this share of the question's neighbouring words contains it almost as typed.
+pub(super) const PAIRS_QUOTED: f32 = 0.5;
+/// The number of best documents of the second ranking.
+pub(super) const SAID_RANKED: usize = 300;

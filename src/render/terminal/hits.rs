@@ -13,6 +13,9 @@ use crate::render::terminal::style::{
 };
 use crate::untrusted::{Untrusted, for_terminal, one_line};
 
+/// Explains the second ranking.
+const BY_SAID: &str =
+    "A question in prose, and no hit contains it almost as typed: ranked by what people and Claude said.";
 /// The widths of the speaker and time columns.
 const WHO_WIDTH: usize = 10;
 const WHEN_WIDTH: usize = 12;
@@ -95,6 +98,9 @@ impl Screen {
 
     /// Shows search results, grouped by session.
     pub fn search(&self, out: &mut dyn Write, response: &SearchAnswer, extras: Extras) -> io::Result<()> {
+        if extras.explain && response.by_said {
+            writeln!(out, "{DIM}{BY_SAID}{DIM:#}\n")?;
+        }
         for session in &response.sessions {
             self.session_line(out, &session.session)?;
             for (at, block) in blocks(&session.hits).iter().enumerate() {
@@ -172,6 +178,9 @@ impl Screen {
             write!(out, "{DIM}{when}{DIM:#}")?;
         }
         let mut notes = String::new();
+        if hit.weak {
+            notes.push_str(" [weak]");
+        }
         if hit.error {
             notes.push_str(" [failed]");
         }
@@ -317,10 +326,13 @@ fn resume(response: &SearchAnswer) -> Option<String> {
 /// Explains the score of a hit.
 fn why(hit: &Hit) -> String {
     match hit.factors {
-        Some(f) => format!(
-            "score {:.2} = words {:.2} × title {:.1} × lift {:.2} × kind {:.2} × coverage {:.2} × verbatim {:.1} × age {:.2}",
-            hit.score, f.words, f.title, f.lift, f.kind, f.coverage, f.verbatim, f.age
-        ),
+        Some(f) => {
+            let said = if f.said == 1.0 { String::new() } else { format!(" × said {:.3}", f.said) };
+            format!(
+                "score {:.2} = words {:.2} × title {:.1} × lift {:.2} × kind {:.2} × coverage {:.2} × verbatim {:.1} × age {:.2}{said}",
+                hit.score, f.words, f.title, f.lift, f.kind, f.coverage, f.verbatim, f.age
+            )
+        }
         None => format!("score {:.2}, not rescored", hit.score),
     }
 }

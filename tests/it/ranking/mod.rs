@@ -7,6 +7,7 @@
 
 mod draw;
 mod fixtures;
+mod prose;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -23,6 +24,7 @@ use crate::support::env::Env;
 
 const SIZE: u64 = 24_000_000;
 const SEED: u64 = 11;
+const HEADING: &str = "Session and message: success@1, success@5, MRR@10; the share without any answer.\n";
 /// 2026-11-16.
 const NOW: i64 = 1_794_787_200_000;
 
@@ -46,15 +48,29 @@ struct Place {
 
 #[test]
 fn ranking_is_as_recorded() {
-    let mut shown = String::from("Session and message: success@1, success@5, MRR@10; the share without any answer.\n");
+    let mut shown = String::from(HEADING);
     let env = Env::new();
     let root = env.path().join("corpus");
     generate(&Options { out: root.clone(), size: SIZE, seed: SEED }).expect("a corpus");
     let archive = index(&env, &root);
     report(&mut shown, "seeded corpus", &archive, &draw::all(&documents(&env, &root)));
+    report(&mut shown, "seeded corpus, prose", &archive, &prose::about("generated"));
     let home = Env::with_fixtures("home");
-    report(&mut shown, "fixtures", &index(&home, &home.claude()), &fixtures::all());
-    compare(&shown);
+    let archive = index(&home, &home.claude());
+    report(&mut shown, "fixtures", &archive, &fixtures::all());
+    report(&mut shown, "fixtures, prose", &archive, &prose::about("fixtures"));
+    compare(&shown, "figures.txt");
+}
+
+/// `UNSPOOL_REAL_SAMPLE=DIR cargo test --test it real_sample -- --ignored`, with the unpacked sample in DIR.
+#[test]
+#[ignore = "needs the sample of real sessions, which is not part of the repository"]
+fn prose_about_the_real_sample_is_ranked_as_recorded() {
+    let root = PathBuf::from(variable("UNSPOOL_REAL_SAMPLE").expect("UNSPOOL_REAL_SAMPLE is set"));
+    let env = Env::new();
+    let mut shown = String::from(HEADING);
+    report(&mut shown, "real sample, prose", &index(&env, &root), &prose::about("real sample"));
+    compare(&shown, "figures_real.txt");
 }
 
 fn index(env: &Env, root: &Path) -> Archive {
@@ -133,10 +149,14 @@ fn ask(archive: &Archive, text: &str, flat: bool) -> SearchAnswer {
     archive.search(&request, &Context { now, ..Context::default() }).expect("an answer")
 }
 
-#[expect(clippy::disallowed_methods, reason = "a switch to rewrite the recorded figures")]
-fn compare(shown: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/ranking/figures.txt");
-    if std::env::var_os("UNSPOOL_BLESS").is_some() {
+#[expect(clippy::disallowed_methods, reason = "switches of this test")]
+fn variable(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name)
+}
+
+fn compare(shown: &str, name: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/ranking").join(name);
+    if variable("UNSPOOL_BLESS").is_some() {
         std::fs::write(&path, shown).expect("written");
     }
     let recorded = std::fs::read_to_string(&path).unwrap_or_default();

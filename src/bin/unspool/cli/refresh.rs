@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use unspool::archive::{Archive, Runner};
+use unspool::archive::request::SearchRequest;
+use unspool::archive::{Archive, Note, Runner, SearchAnswer};
 use unspool::error::{Error, ErrorKind, Result};
 
 use crate::config::Config;
@@ -26,14 +27,30 @@ impl RefreshArgs {
     /// Opens the archive. Updates its index first, unless that would take long or `--no-refresh` is set.
     pub(crate) fn open(&self, config: &Config) -> Result<Archive> {
         let archive = archive(config);
-        let mut report = |note: unspool::archive::Note| out::note(&note.to_string());
         if self.no_refresh {
-            archive.reopen(&mut report)?;
+            archive.reopen(&mut report())?;
         } else {
-            archive.freshen(&mut report)?;
+            archive.freshen(&mut report())?;
         }
         Ok(archive)
     }
+
+    /// Opens the archive in the same way and searches it.
+    pub(crate) fn search(&self, config: &Config, request: &SearchRequest) -> Result<(Archive, SearchAnswer)> {
+        let archive = archive(config);
+        let answer = if self.no_refresh {
+            archive.reopen(&mut report())?;
+            archive.search(request, &config.context())?
+        } else {
+            archive.freshen_and_search(request, &config.context(), &mut report())?
+        };
+        Ok((archive, answer))
+    }
+}
+
+/// Prints notes.
+fn report() -> impl FnMut(Note) {
+    |note| out::note(&note.to_string())
 }
 
 /// Returns the archive without updating its index.

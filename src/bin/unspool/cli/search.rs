@@ -179,8 +179,7 @@ impl From<Order> for Sort {
 
 pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
     let start = Instant::now();
-    let archive = args.refresh.open(config)?;
-    let answer = archive.search(&request(config, args), &config.context())?;
+    let (archive, answer) = args.refresh.search(config, &request(config, args))?;
     let elapsed_ms = start.elapsed().as_secs_f64() * 1000.0;
     let code = if answer.total_hits == 0 { exit_code::NOTHING } else { exit_code::OK };
     if args.shown.json && !args.shown.quiet {

@@ -1,0 +1,76 @@
+//! How much of a query the best hits contain.
+
+use crate::error::Result;
+use crate::index::rank::candidates::term;
+use crate::index::rank::collect::RawHit;
+use crate::index::rank::score::scored_chunks;
+use crate::index::rank::weights::TOP_HITS;
+use crate::index::rank::{Ranked, Search};
+use crate::index::read::Reader;
+use crate::query::{Chunk, Query};
+
+impl Reader {
+    /// Returns the significant pieces of the query that are missing in the one of the best hits that contains the most of
+    /// them. Another form of a word, or a correction of it, counts as the word.
+    pub fn missing_pieces<'q>(&self, search: &Search<'q>, ranked: &Ranked) -> Result<Vec<&'q Chunk>> {
+        let mut fewest: Option<Vec<&Chunk>> = None;
+        for hit in &ranked.hits()[..ranked.in_order().min(TOP_HITS)] {
+            let missing = self.guarded(|| self.missing_in(search, hit))?;
+            if fewest.as_ref().is_none_or(|fewest| missing.len() < fewest.len()) {
+                fewest = Some(missing);
+            }
+        }
+        Ok(fewest.unwrap_or_default())
+    }
+
+    /// Returns the significant pieces of a query that occur nowhere.
+    pub fn unknown_pieces<'q>(&self, query: &'q Query) -> Result<Vec<&'q Chunk>> {
+        let mut unknown = Vec::new();
+        for chunk in scored_chunks(query) {
+            if self.guarded(|| self.all_unknown(std::slice::from_ref(chunk)))? {
+                unknown.push(chunk);
+            }
+        }
+        Ok(unknown)
+    }
+
+    fn missing_in<'q>(&self, search: &Search<'q>, hit: &RawHit) -> tantivy::Result<Vec<&'q Chunk>> {
+        let mut missing = Vec::new();
+        for chunk in scored_chunks(search.query) {
+            let has_whole = self.has_any(chunk.wholes.iter().map(String::as_str), search, hit)?;
+            if !has_whole && !self.has_all(&chunk.terms, search, hit)? {
+                missing.push(chunk);
+            }
+        }
+        Ok(missing)
+    }
+
+    fn has_all(&self, terms: &[String], search: &Search<'_>, hit: &RawHit) -> tantivy::Result<bool> {
+        for term in terms {
+            if !self.has_any([term.as_str()], search, hit)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reports whether a hit contains one of the terms, a correction or another form of it.
+    fn has_any<'t>(
+        &self,
+        terms: impl IntoIterator<Item = &'t str>,
+        search: &Search<'_>,
+        hit: &RawHit,
+    ) -> tantivy::Result<bool> {
+        for text in terms {
+            let others =
+                search.corrections.of(text).unwrap_or_default().iter().chain(search.corrections.forms_of(text));
+            for form in std::iter::once(text).chain(others.map(|other| other.term.as_str())) {
+                let is_in = |field| self.match_each(&*term(field, form), &[hit.address]);
+                if is_in(self.fields.body)?[0] {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
