@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`fault`] | injects faults for the tests; does nothing in a release |
 //! | [`error`], [`untrusted`], [`dates`], [`units`] | errors; text made safe for a terminal; dates that people type; numbers that people read |
+//! | [`json_edit`] | edits a JSON file without changing any other byte of it |
 //! | [`redact`] | masks secrets |
 //! | [`transcript`] | Claude Code's files: where they are, their lines, their JSON keys, its settings |
 //! | [`document`] | events of a file → documents: what is searchable, under which role, kind, tool, path and time |
@@ -71,6 +72,7 @@ pub mod error;
 pub mod untrusted;
 pub mod dates;
 pub mod units;
+pub mod json_edit;
 pub mod redact;
 pub mod transcript;
 pub mod document;

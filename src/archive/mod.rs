@@ -32,8 +32,10 @@ mod tool_pairs;
 pub mod search;
 pub mod sessions;
 mod resume;
+mod closing;
 pub mod conversation;
 pub mod history;
+pub mod recall;
 pub mod stats;
 pub mod upkeep;
 pub mod retention;
@@ -53,6 +55,7 @@ pub use conversation::ConversationAnswer;
 pub use history::FileAnswer;
 pub use local::Local;
 pub use note::Note;
+pub use recall::{LastChange, RecentSession};
 use request::{Context, ConversationRequest, FileRequest, SearchRequest, SessionsRequest, StatsRequest};
 pub use resume::{ResumeCommand, quoted};
 pub use runner::{NoRunner, Runner, ThreadRunner};
@@ -183,6 +186,16 @@ impl Archive {
     /// Answers a question about a file: its changes, the authors of its lines, or its earlier contents.
     pub fn file(&self, request: &FileRequest, context: &Context) -> Result<FileAnswer> {
         self.backend.file(request, context)
+    }
+
+    /// Returns the last sessions of the caller's repository or folder, newest first.
+    pub fn recent(&self, context: &Context) -> Result<Vec<RecentSession>> {
+        recall::recent(&*self.local.reader()?, context)
+    }
+
+    /// Returns the story of the last change of a file by another session. `path` is absolute.
+    pub fn last_change(&self, path: &str, context: &Context) -> Result<Option<LastChange>> {
+        recall::last_change(&*self.local.reader()?, path, context)
     }
 
     /// Reports the state of the index.

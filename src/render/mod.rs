@@ -7,6 +7,7 @@ pub mod json;
 pub mod charts;
 pub mod stats_json;
 pub mod terminal;
+pub mod recall;
 pub mod stats_html;
 pub mod export;
 

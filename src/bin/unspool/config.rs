@@ -14,6 +14,7 @@ use unspool::error::{Error, ErrorKind};
 use unspool::render::terminal::style::Screen;
 use unspool::transcript::discover::Root;
 
+use crate::clients::Places;
 use crate::config_file::Settings;
 use crate::out::{self, Color};
 
@@ -234,6 +235,18 @@ fn data_dir(given: Option<&Path>, settings: &Settings) -> anyhow::Result<(PathBu
 
 fn no_home(instead: &str) -> Error {
     Error::new(ErrorKind::Usage, "cannot find your home folder (HOME is not set)").hint(format!("set {instead}"))
+}
+
+/// Returns the folders in which MCP clients keep their files.
+pub(crate) fn client_places() -> anyhow::Result<Places> {
+    let home = home().ok_or_else(|| no_home("HOME"))?;
+    let settings = match var("APPDATA").filter(|_| cfg!(windows)) {
+        Some(folder) => folder.into(),
+        None if cfg!(target_os = "macos") => home.join("Library/Application Support"),
+        None => settings_dir(&home),
+    };
+    let absolute = |name| var(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    Ok(Places { settings, claude: absolute("CLAUDE_CONFIG_DIR"), codex: absolute("CODEX_HOME"), home })
 }
 
 /// Returns the folders in `PATH`.
