@@ -52,11 +52,14 @@ pub fn last_change(change: &LastChange, screen: &Screen) -> String {
     let what = format!("{} {} on {}, {numbers}.", action.what.name(), counts.trim(), when(action.time, screen))
         .replace("  ", " ");
     let mut text = head + &line(&what, 200);
-    text.push_str(&line(&format!("Session: {}", quoted(&session.title, 120)), 140));
+    let prompt = action.prompt.clone().unwrap_or_default();
+    // A session without a name has its first prompt as its title.
+    if !prompt.line().starts_with(session.title.line().trim_end_matches('…')) {
+        text.push_str(&line(&format!("Session: {}", quoted(&session.title, 120)), 140));
+    }
     let answer = change.answer.as_ref().filter(|answer| !answer.is_empty());
     let left = BUDGET - text.len() - END.len();
-    let prompt = action.prompt.as_ref().map(|prompt| quoted(prompt, left)).unwrap_or_default();
-    text.push_str(&line(&format!("Asked: {prompt}"), if answer.is_some() { left / 2 } else { left }));
+    text.push_str(&line(&format!("Asked: {}", quoted(&prompt, left)), if answer.is_some() { left / 2 } else { left }));
     if let Some(answer) = answer {
         let left = BUDGET - text.len() - END.len();
         text.push_str(&line(&format!("Answered: {}", quoted(answer, left)), left));

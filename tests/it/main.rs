@@ -28,6 +28,10 @@ mod screens;
 // Keeping the index current: regular runs, the hook of Claude Code, the watch; and what Claude Code will delete.
 mod schedule;
 mod hook;
+// For agents: the plugin, the entry in the lists of MCP clients, and reminders from the index.
+mod plugin;
+mod mcp_install;
+mod recall;
 mod watch;
 mod retention;
 mod backup;

@@ -1272,6 +1272,8 @@ fn help() {
                    exit-codes
       schedule     Update the index regularly with systemd, launchd or cron
       hook         Update the index from Claude Code's hooks
+      mcp          Add the MCP server to Claude Code and other clients
+      plugin       Install the plugin for Claude Code: MCP server, skill and hooks
       watch        Keep the index up to date while sessions are written
 
     Options:
@@ -1417,6 +1419,8 @@ fn help() {
                    exit-codes
       schedule     Update the index regularly with systemd, launchd or cron
       hook         Update the index from Claude Code's hooks
+      mcp          Add the MCP server to Claude Code and other clients
+      plugin       Install the plugin for Claude Code: MCP server, skill and hooks
       watch        Keep the index up to date while sessions are written
 
     Options:

@@ -15,7 +15,7 @@ use crate::schedule::steps::Failure;
 use crate::schedule::{Step, Tools};
 use crate::shared_file::{self, Change, named, read};
 
-/// Add the MCP server to Claude Code, Codex, Cursor, VS Code and others
+/// Add the MCP server to Claude Code and other clients
 #[derive(Args, Debug)]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
