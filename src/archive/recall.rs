@@ -12,7 +12,7 @@ use crate::archive::search;
 use crate::archive::session_info::SessionInfo;
 use crate::document::{Kind, Role};
 use crate::error::Result;
-use crate::index::Reader;
+use crate::index::{Reader, Step};
 use crate::redact::redact;
 use crate::untrusted::Untrusted;
 
@@ -29,7 +29,7 @@ pub struct RecentSession {
     /// The session.
     pub session: SessionInfo,
     /// The end of Claude's last answer in it.
-    pub answer: Untrusted,
+    pub answer: Option<Untrusted>,
 }
 
 /// The story of a file's last change.
@@ -45,13 +45,13 @@ pub struct LastChange {
     pub sessions: usize,
 }
 
-/// Returns the last sessions of the caller's repository or folder, newest first.
+/// Returns the last sessions of the caller's repository or folder that a person took part in, newest first.
 pub(super) fn recent(reader: &Reader, context: &Context) -> Result<Vec<RecentSession>> {
     let filters = Filters {
         here: true,
         since: Some(SINCE.to_string()),
-        role: vec![Role::Assistant.name().to_string()],
-        kind: vec![Kind::Text.name().to_string()],
+        role: vec![Role::Human.name().to_string()],
+        kind: vec![Kind::Prompt.name().to_string()],
         ..Filters::default()
     };
     let request = SearchRequest {
@@ -63,10 +63,7 @@ pub(super) fn recent(reader: &Reader, context: &Context) -> Result<Vec<RecentSes
     };
     let mut recent = Vec::new();
     for found in search::search(reader, &request, context)?.sessions {
-        let last = found.hits.first().and_then(|hit| hit.uuid.as_ref());
-        let Some(last) = last else { continue };
-        let text = reader.by_uuid(last.raw(), found.session.id.raw())?.map(|document| document.text);
-        let answer = ended(&text.unwrap_or_default());
+        let answer = last_text(reader, found.session.id.raw(), i64::MIN, false)?;
         recent.push(RecentSession { session: found.session, answer });
     }
     Ok(recent)
@@ -78,8 +75,9 @@ pub(super) fn last_change(reader: &Reader, path: &str, context: &Context) -> Res
     let request = FileRequest { path: path.to_string(), ..FileRequest::default() };
     let FileAnswer::Actions(files) = history::answer(reader, &request, context)? else { return Ok(None) };
     let Some(file) = files.into_iter().find(|file| file.path.raw() == path) else { return Ok(None) };
+    let is_other = |action: &Action| context.running_session.as_deref() != Some(action.session.id.raw());
     let certain: Vec<Action> =
-        file.actions.into_iter().filter(|action| !action.inferred && !action.unconfirmed).collect();
+        file.actions.into_iter().filter(|action| !action.inferred && !action.unconfirmed && is_other(action)).collect();
     let mut sessions: Vec<&str> = certain.iter().map(|action| action.session.id.raw()).collect();
     sessions.sort_unstable();
     sessions.dedup();
@@ -88,21 +86,20 @@ pub(super) fn last_change(reader: &Reader, path: &str, context: &Context) -> Res
     if action.prompt.as_ref().is_none_or(Untrusted::is_empty) {
         return Ok(None);
     }
-    let answer = answer_after(reader, &action)?;
+    let answer = last_text(reader, action.session.id.raw(), action.time.unwrap_or(i64::MIN), true)?;
     Ok(Some(LastChange { action, answer, changes, sessions }))
 }
 
-/// Returns the end of the last text by Claude after an action and before the next prompt.
-fn answer_after(reader: &Reader, action: &Action) -> Result<Option<Untrusted>> {
-    let Some(file) = reader.session_summary(action.session.id.raw())? else { return Ok(None) };
+/// Returns the end of Claude's last text in a session after a time, or only of those before the next prompt.
+fn last_text(reader: &Reader, session: &str, after: i64, before_prompt: bool) -> Result<Option<Untrusted>> {
+    let Some(file) = reader.session_summary(session)? else { return Ok(None) };
     let steps = reader.outline(file.key())?;
-    let after = steps.iter().skip_while(|step| step.time < action.time);
-    let turn = after.take_while(|step| !(step.kind == Kind::Prompt && step.role == Role::Human));
-    let last = turn.filter(|step| step.kind == Kind::Text && step.role == Role::Assistant).last();
-    Ok(last.map(|step| reader.read(step)).transpose()?.map(|document| ended(&document.text)))
-}
-
-/// Returns the end of an answer, with its secrets masked.
-fn ended(text: &str) -> Untrusted {
-    Untrusted::new(closing(&redact(text), ANSWER_LENGTH))
+    let is_prompt = |step: &Step| step.kind == Kind::Prompt && step.role == Role::Human;
+    let texts = steps
+        .iter()
+        .skip_while(|step| step.time.is_none_or(|time| time < after))
+        .take_while(|step| !(before_prompt && is_prompt(step)))
+        .filter(|step| step.kind == Kind::Text && step.role == Role::Assistant);
+    let last = texts.last().map(|step| reader.read(step)).transpose()?;
+    Ok(last.map(|document| Untrusted::new(closing(&redact(&document.text), ANSWER_LENGTH))))
 }

@@ -20,10 +20,16 @@ const FILES: [(&str, &str); 6] = [
 
 /// A home in which all clients have been used, and an `unspool` in `PATH`.
 fn home() -> Env {
-    let env = Env::new();
+    let env = unused_home();
     for (_, file) in FILES {
         std::fs::create_dir_all(path(&env, file).parent().expect("a folder")).expect("made");
     }
+    env
+}
+
+/// A home without clients, and an `unspool` in `PATH`.
+fn unused_home() -> Env {
+    let env = Env::new();
     std::fs::create_dir_all(env.path().join("bin")).expect("made");
     symlink(env!("CARGO_BIN_EXE_unspool"), env.path().join("bin/unspool")).expect("linked");
     env
@@ -172,7 +178,7 @@ fn files_of_unknown_form_and_foreign_servers_are_not_changed() {
 
 #[test]
 fn only_clients_that_are_here_are_touched_unless_named() {
-    let env = Env::new();
+    let env = unused_home();
     std::fs::create_dir_all(path(&env, ".cursor")).expect("made");
     std::fs::remove_dir_all(env.claude()).expect("removed");
     assert!(succeed(&env, &["install"]).ends_with("cursor: installed in ~/.cursor/mcp.json\n"));

@@ -1,9 +1,12 @@
 //! Are the reminders worth their tokens? Measured on a generated corpus, against answers worked out from the raw lines.
 //!
-//! For each file that several sessions changed, its last session is played again: the reminder before its first edit must
-//! name the session that changed the file before, with the prompt that led to it. For each file that only one session
-//! changed, there must be no reminder in that session. The price of a reminder is compared with the price of asking for
-//! the same with `unspool file` and `unspool show`. `UNSPOOL_BLESS=1 cargo test worth` rewrites `figures.txt`.
+//! A new session edits each file that was ever changed: the reminder must name the session that changed it last, and quote
+//! the prompt that led to it. Then that last session edits the file once more: the reminder must be of the session before
+//! it, and there must be none if no other session changed the file. A file of another name must bring no reminder at all.
+//!
+//! The price of a reminder is compared with the price of asking for the same with `unspool file` and `unspool show`.
+//! Whether an agent uses a reminder cannot be measured without a model, so the figures say how often it must be of use to
+//! be cheaper than asking. `UNSPOOL_BLESS=1 cargo test worth` rewrites `figures.txt`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,7 +22,7 @@ use unspool::transcript::discover::Root;
 use crate::corpus::plan::{Options, generate};
 use crate::support::env::Env;
 
-const SIZE: u64 = 12_000_000;
+const SIZE: u64 = 24_000_000;
 const SEED: u64 = 23;
 /// The most files for which the price of asking is measured.
 const ASKED: usize = 40;
@@ -42,40 +45,57 @@ fn reminders_are_right_and_worth_their_tokens() {
     assert!(matches!(ran.code, 0 | 3), "{}", ran.stderr);
     let roots = vec![Root { path: root.clone(), required: true }];
     let archive = Archive::new(Local::new(roots, &env.index_dir()).into(), Box::new(NoRunner));
-    let files = changes(&root);
-    let (mut told, mut right, mut bytes, mut asked) = (0_usize, 0_usize, 0, Vec::new());
-    let (mut shared, mut alone, mut wrongly_told) = (0_usize, 0_usize, 0_usize);
-    for (path, changes) in &files {
-        let Some(own) = changes.iter().max_by_key(|change| &change.time) else { continue };
-        let before = changes.iter().filter(|change| change.session != own.session).max_by_key(|change| &change.time);
-        let text = reminder(&archive, path, &own.session);
-        let Some(before) = before else {
-            alone += 1;
-            wrongly_told += usize::from(!text.is_empty());
-            continue;
-        };
-        shared += 1;
-        told += usize::from(!text.is_empty());
-        if text.contains(&format!("`unspool show {}`", &before.session[..8])) && quotes(&text, &before.prompt) {
-            right += 1;
-            bytes += text.len();
-            if asked.len() < ASKED {
-                asked.push(price_of_asking(&env, &root, path, before));
-            }
+    let (mut new, mut again) = (Told::default(), Told::default());
+    let (mut alone, mut unknown) = (Told::default(), Told::default());
+    let (mut bytes, mut asked) = (0, Vec::new());
+    for (path, changes) in &changes(&root) {
+        let last = changes.iter().max_by_key(|change| &change.time).expect("a change");
+        let text = reminder(&archive, path, "new");
+        new.count(&text, Some(last));
+        bytes += text.len();
+        if asked.len() < ASKED {
+            asked.push(price_of_asking(&env, &root, path, last));
         }
+        let others = changes.iter().filter(|change| change.session != last.session);
+        let before = others.max_by_key(|change| &change.time);
+        let case = if before.is_some() { &mut again } else { &mut alone };
+        case.count(&reminder(&archive, path, &last.session), before);
+        unknown.count(&reminder(&archive, &format!("{path}.other"), "new"), None);
     }
-    let price = bytes as f64 / right as f64;
+    let price = bytes as f64 / new.told as f64;
     let asking = asked.iter().sum::<usize>() as f64 / asked.len() as f64;
-    let mut shown = String::from("Reminders before an edit, on a generated corpus.\n\n");
-    let share = |part: usize, all: usize| format!("{:.3} ({part} of {all})", part as f64 / all as f64);
-    writeln!(shown, "files that another session changed before: told        {}", share(told, shared)).expect("written");
-    writeln!(shown, "... with the right session and prompt                  {}", share(right, told)).expect("written");
-    writeln!(shown, "files that no other session changed: told              {wrongly_told} of {alone}")
+    let mut shown = String::from("Reminders before an edit, on a generated corpus: cases, told, right.\n\n");
+    for (name, case) in [
+        ("a new session edits a file with a history", new),
+        ("its last session edits it again, another one was before", again),
+        ("its last session edits it again, no other one was before", alone),
+        ("a new session edits a file without a history", unknown),
+    ] {
+        writeln!(shown, "{name:<58} {:>4} {:>4} {:>4}", case.cases, case.told, case.right).expect("written");
+    }
+    writeln!(shown, "\nbytes of a reminder, on average                            {price:>5.0}").expect("written");
+    writeln!(shown, "bytes of asking for the same with two commands             {asking:>5.0}").expect("written");
+    writeln!(shown, "share of reminders that must be of use to pay              {:>5.2}", price / asking)
         .expect("written");
-    writeln!(shown, "bytes of a right reminder, on average                  {price:.0}").expect("written");
-    writeln!(shown, "bytes of asking for the same with two commands         {asking:.0}").expect("written");
-    writeln!(shown, "share of reminders that must be of use to pay          {:.2}", price / asking).expect("written");
     compare(&shown);
+}
+
+/// The number of cases, of reminders in them, and of reminders that were right.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    cases: usize,
+    told: usize,
+    right: usize,
+}
+
+impl Told {
+    fn count(&mut self, text: &str, expected: Option<&Change>) {
+        self.cases += 1;
+        self.told += usize::from(!text.is_empty());
+        self.right += usize::from(expected.is_some_and(|change| {
+            text.contains(&format!("`unspool show {}`", &change.session[..8])) && quotes(text, &change.prompt)
+        }));
+    }
 }
 
 fn reminder(archive: &Archive, path: &str, session: &str) -> String {

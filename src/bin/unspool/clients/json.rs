@@ -63,7 +63,7 @@ impl List for JsonList {
         let Some(range) = member(text, servers, NAME).ok_or_else(unknown)? else { return Ok(State::Absent) };
         let found = serde_json::from_str::<JsonServer>(&text[range]).ok();
         let server = found.map(|found| Server { program: found.command, args: found.args });
-        Ok(server.filter(Server::is_ours).map_or(State::Foreign, State::Ours))
+        Ok(server.filter(|found| found.is_ours() || *found == self.server).map_or(State::Foreign, State::Ours))
     }
 }
 
