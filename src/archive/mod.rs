@@ -32,7 +32,9 @@ mod tool_pairs;
 pub mod search;
 pub mod sessions;
 mod resume;
+mod closing;
 pub mod conversation;
+pub mod outline;
 pub mod history;
 pub mod stats;
 pub mod upkeep;
@@ -53,7 +55,10 @@ pub use conversation::ConversationAnswer;
 pub use history::FileAnswer;
 pub use local::Local;
 pub use note::Note;
-use request::{Context, ConversationRequest, FileRequest, SearchRequest, SessionsRequest, StatsRequest};
+pub use outline::OutlineAnswer;
+use request::{
+    Context, ConversationRequest, FileRequest, OutlineRequest, SearchRequest, SessionsRequest, StatsRequest,
+};
 pub use resume::{ResumeCommand, quoted};
 pub use runner::{NoRunner, Runner, ThreadRunner};
 pub use search::SearchAnswer;
@@ -178,6 +183,11 @@ impl Archive {
     /// Opens a conversation.
     pub fn conversation(&self, request: &ConversationRequest, context: &Context) -> Result<ConversationAnswer> {
         self.backend.conversation(request, context)
+    }
+
+    /// Lists the prompts of a session or subagent, each with what came of it.
+    pub fn outline(&self, request: &OutlineRequest) -> Result<OutlineAnswer> {
+        self.backend.outline(request)
     }
 
     /// Answers a question about a file: its changes, the authors of its lines, or its earlier contents.

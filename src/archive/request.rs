@@ -144,6 +144,16 @@ pub struct ConversationRequest {
     pub reveal: bool,
 }
 
+/// An outline of a conversation.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct OutlineRequest {
+    /// A session or a subagent, or a message of one, by id or the beginning of it.
+    pub id: String,
+    /// True to show secrets.
+    pub reveal: bool,
+}
+
 /// A request about a file.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]

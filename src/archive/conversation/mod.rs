@@ -291,8 +291,8 @@ impl Conversation {
         Ok(found.into_iter().find(|(key, _)| *key == file.key()).map(|(_, document)| document.line))
     }
 
-    /// Returns the pieces, from a line on or from the beginning.
-    fn pieces(&self, around: Option<u64>, scope: Scope) -> Pieces {
+    /// Decides which messages are shown.
+    fn plan(&self, scope: Scope) -> Plan {
         let said: HashSet<u64> =
             self.steps.iter().filter(|step| step.kind == Kind::Prompt).map(|step| step.text_hash).collect();
         // A subagent's own file contains only the subagent.
@@ -301,6 +301,12 @@ impl Conversation {
         let scope = Scope { inner, ..scope };
         let mut plan = Plan { scope, said, abandoned: self.abandoned(), steps: Vec::new() };
         plan.take(&self.steps);
+        plan
+    }
+
+    /// Returns the pieces, from a line on or from the beginning.
+    fn pieces(&self, around: Option<u64>, scope: Scope) -> Pieces {
+        let mut plan = self.plan(scope);
         plan.cut(around);
         Pieces {
             reader: self.reader.clone(),
@@ -343,6 +349,31 @@ fn agent_of(file: &Checkpoint) -> Agent {
     let title = redact(agent_title(state)).into_owned();
     let id = file.agent_id().unwrap_or_default().to_string();
     Agent { id, title, answers: state.totals.answers, tool_uses: state.totals.calls, key: Some(file.key()) }
+}
+
+/// The places of the messages of a conversation, without their texts.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// The documents that the conversation shows, in order.
+    pub(super) steps: Vec<Step>,
+    /// The number of messages that a rewind left behind.
+    pub(super) abandoned: usize,
+    /// The subagents by the hash of their prompt, the first one last.
+    pub(super) agents: HashMap<u64, Vec<Agent>>,
+}
+
+/// Returns the places of the messages of a conversation.
+pub(super) fn places(reader: &Arc<Reader>, target: &Target) -> Result<Places> {
+    let conversation = Conversation::open(reader, target)?;
+    let mut places = Places { steps: Vec::new(), abandoned: 0, agents: conversation.by_prompt() };
+    for planned in conversation.plan(Scope::default()).steps {
+        match planned {
+            Planned::Read(step) => places.steps.push(step),
+            Planned::Fold(Piece::Abandoned { messages, .. }) => places.abandoned += messages,
+            Planned::Fold(_) => {}
+        }
+    }
+    Ok(places)
 }
 
 /// Reads a conversation piece by piece.
