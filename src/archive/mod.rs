@@ -29,10 +29,10 @@ pub(crate) mod snippet;
 mod scope;
 mod session_info;
 mod tool_pairs;
+mod closing;
 pub mod search;
 pub mod sessions;
 mod resume;
-mod closing;
 pub mod conversation;
 pub mod outline;
 pub mod history;
@@ -103,7 +103,7 @@ impl Archive {
         let Some(reader) = self.local.reopen()? else { return self.build_first(report) };
         self.missing_roots(true, report);
         let (behind, _) = lag(&reader, self.local.roots())?;
-        self.catch_up(behind, report)
+        self.catch_up(behind, PATIENCE, report)
     }
 
     /// Builds the first index.
@@ -115,8 +115,8 @@ impl Archive {
     }
 
     /// Brings an index up to date that is this far behind, unless that would take long.
-    fn catch_up(&self, behind: Lag, report: &mut dyn FnMut(Note)) -> Result<()> {
-        let is_current = behind == Lag::default() || behind.bytes <= CHEAP && self.runner.run(PATIENCE)?;
+    fn catch_up(&self, behind: Lag, patience: Duration, report: &mut dyn FnMut(Note)) -> Result<()> {
+        let is_current = behind == Lag::default() || behind.bytes <= CHEAP && self.runner.run(patience)?;
         if !is_current {
             report(Note::Behind(behind));
         } else if behind != Lag::default() {
@@ -124,6 +124,30 @@ impl Archive {
         }
         *self.behind.lock().unwrap_or_else(PoisonError::into_inner) = Some(behind).filter(|_| !is_current);
         Ok(())
+    }
+
+    /// Brings the index up to date, but spends only a limited time on it, also on finding out what is new. What is not done
+    /// then continues in the background. For servers, which must answer soon.
+    pub fn freshen_within(&self, patience: Duration, report: &mut dyn FnMut(Note)) -> Result<()> {
+        let start = std::time::Instant::now();
+        let Some(reader) = self.local.reopen()? else {
+            let is_done = self.runner.run(patience)?;
+            self.local.reopen()?;
+            report(if is_done { Note::FirstIndex } else { Note::BuildingIndex });
+            return Ok(());
+        };
+        self.missing_roots(true, report);
+        let (sender, found) = std::sync::mpsc::channel();
+        let roots = self.local.roots().to_vec();
+        // Sending fails if nobody waits any more.
+        std::thread::spawn(move || sender.send(lag(&reader, &roots).map(|(behind, _)| behind)));
+        match found.recv_timeout(patience) {
+            Ok(behind) => self.catch_up(behind?, patience.saturating_sub(start.elapsed()), report),
+            Err(_) => {
+                report(Note::NotChecked);
+                Ok(())
+            }
+        }
     }
 
     /// Opens the newest commit of the index, without looking for new messages. Reports notes about the index.
@@ -171,7 +195,7 @@ impl Archive {
         if behind == Lag::default() {
             return answer;
         }
-        self.catch_up(behind, report)?;
+        self.catch_up(behind, PATIENCE, report)?;
         self.search(request, context)
     }
 

@@ -239,6 +239,7 @@ fn request(config: &Config, args: &SearchArgs) -> SearchRequest {
         before,
         after,
         suggest: !args.shown.quiet,
+        other_half: false,
         reveal: args.shown.reveal,
     }
 }

@@ -60,8 +60,13 @@ fn order() -> impl TypedValueParser<Value = Order> {
 
 pub(crate) fn run(config: &Config, args: &SessionsArgs) -> anyhow::Result<u8> {
     let archive = args.refresh.open(config)?;
-    let request =
-        SessionsRequest { filters: args.filter.filters(), order: args.sort, reverse: args.reverse, limit: args.limit };
+    let request = SessionsRequest {
+        filters: args.filter.filters(),
+        order: args.sort,
+        reverse: args.reverse,
+        limit: args.limit,
+        after: None,
+    };
     let answer = archive.sessions(&request, &config.context())?;
     answer.notes.iter().for_each(|note| out::note(&note.to_string()));
     let found = answer.sessions;
