@@ -153,7 +153,9 @@ impl fmt::Display for Note {
             Self::Behind(lag) => {
                 write!(f, "the index is {lag}; answering from it as it is (`unspool index` brings it up to date)")
             }
-            Self::NotChecked => write!(f, "there was no time to look for new messages; answering from the index as it is"),
+            Self::NotChecked => {
+                write!(f, "there was no time to look for new messages; answering from the index as it is")
+            }
             Self::BuildingIndex => write!(f, "there is no index yet; it is being built now, so try again in a minute"),
             Self::MissingRoot { path, has_index: true } => {
                 write!(f, "there is no folder {path}; answering from the index as it is")

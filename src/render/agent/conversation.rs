@@ -177,9 +177,8 @@ fn input(summary: &str, body: &Body) -> String {
         Body::Text(text) | Body::Prose(text) if text.starts_with(summary) => text.clone(),
         Body::Text(text) | Body::Prose(text) => format!("{summary}\n{text}"),
         Body::Changes(changes) => {
-            let lines = |sign: char, text: &str| -> String {
-                text.lines().map(|line| format!("\n{sign}{line}")).collect()
-            };
+            let lines =
+                |sign: char, text: &str| -> String { text.lines().map(|line| format!("\n{sign}{line}")).collect() };
             let parts = changes.iter().map(|(old, new)| format!("{}{}", lines('-', old), lines('+', new)));
             format!("{summary}{}", parts.collect::<String>())
         }

@@ -53,6 +53,13 @@ pub enum Next {
 }
 
 impl Next {
+    /// Sets an argument of the next call.
+    pub fn set(&mut self, key: &str, value: Value) {
+        if let Self::Tool { arguments, .. } = self {
+            arguments.insert(key.to_string(), value);
+        }
+    }
+
     /// Returns the call that continues with some arguments changed.
     fn with(&self, changes: &[(&str, Value)]) -> String {
         match self {
@@ -79,6 +86,16 @@ impl Next {
 }
 
 impl View {
+    /// Shows answers to a caller with this home folder and zone.
+    pub fn new(home: Option<&str>, zone: TimeZone, budget: usize, remarks: Vec<String>, next: Next) -> Self {
+        Self { budget, homes: Homes::of(home), zone, remarks, next }
+    }
+
+    /// Renders the answer that there is nothing.
+    pub fn nothing(&self, note: &str) -> String {
+        Page::new(self, &["match: none".to_string(), format!("note: {note}")]).finish("", &[])
+    }
+
     /// Returns a time, or a dash.
     pub(super) fn time(&self, ms: Option<i64>) -> String {
         let time = ms.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());

@@ -20,7 +20,8 @@ impl View {
         if answer.matched == Match::None {
             let hints: Vec<String> = answer.suggestions.iter().take(3).map(suggestion).collect();
             let hint = if hints.is_empty() {
-                "hint: nothing in the indexed sessions matches; say so, or try other words for the same thing".to_string()
+                "hint: nothing in the indexed sessions matches; say so, or try other words for the same thing"
+                    .to_string()
             } else {
                 format!("hint: try {}", hints.join("; or "))
             };

@@ -3,8 +3,8 @@
 mod completions;
 mod config;
 mod filter;
+mod format;
 mod help;
-mod refresh;
 mod backup;
 mod restore;
 mod status_background;
@@ -25,6 +25,7 @@ mod export;
 mod status;
 mod verify;
 mod watch;
+mod mcp;
 mod why;
 mod dash_words;
 mod search;
@@ -127,6 +128,7 @@ enum Command {
     Schedule(schedule::ScheduleArgs),
     Hook(hook::HookArgs),
     Watch(watch::WatchArgs),
+    Mcp(mcp::McpArgs),
 }
 
 /// Parses the command line and runs the command.
@@ -192,6 +194,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         Command::Schedule(args) => schedule::run(&config, &args),
         Command::Hook(args) => hook::run(&config, &args),
         Command::Watch(args) => watch::run(&config, &args),
+        Command::Mcp(args) => mcp::run(&config, &args),
     }
 }
 
