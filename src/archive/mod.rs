@@ -29,11 +29,12 @@ pub(crate) mod snippet;
 mod scope;
 mod session_info;
 mod tool_pairs;
+mod closing;
 pub mod search;
 pub mod sessions;
 mod resume;
-mod closing;
 pub mod conversation;
+pub mod outline;
 pub mod history;
 pub mod recall;
 pub mod stats;
@@ -55,8 +56,11 @@ pub use conversation::ConversationAnswer;
 pub use history::FileAnswer;
 pub use local::Local;
 pub use note::Note;
+pub use outline::OutlineAnswer;
 pub use recall::{LastChange, RecentSession};
-use request::{Context, ConversationRequest, FileRequest, SearchRequest, SessionsRequest, StatsRequest};
+use request::{
+    Context, ConversationRequest, FileRequest, OutlineRequest, SearchRequest, SessionsRequest, StatsRequest,
+};
 pub use resume::{ResumeCommand, quoted};
 pub use runner::{NoRunner, Runner, ThreadRunner};
 pub use search::SearchAnswer;
@@ -101,7 +105,7 @@ impl Archive {
         let Some(reader) = self.local.reopen()? else { return self.build_first(report) };
         self.missing_roots(true, report);
         let (behind, _) = lag(&reader, self.local.roots())?;
-        self.catch_up(behind, report)
+        self.catch_up(behind, PATIENCE, report)
     }
 
     /// Builds the first index.
@@ -113,8 +117,8 @@ impl Archive {
     }
 
     /// Brings an index up to date that is this far behind, unless that would take long.
-    fn catch_up(&self, behind: Lag, report: &mut dyn FnMut(Note)) -> Result<()> {
-        let is_current = behind == Lag::default() || behind.bytes <= CHEAP && self.runner.run(PATIENCE)?;
+    fn catch_up(&self, behind: Lag, patience: Duration, report: &mut dyn FnMut(Note)) -> Result<()> {
+        let is_current = behind == Lag::default() || behind.bytes <= CHEAP && self.runner.run(patience)?;
         if !is_current {
             report(Note::Behind(behind));
         } else if behind != Lag::default() {
@@ -122,6 +126,30 @@ impl Archive {
         }
         *self.behind.lock().unwrap_or_else(PoisonError::into_inner) = Some(behind).filter(|_| !is_current);
         Ok(())
+    }
+
+    /// Brings the index up to date, but spends only a limited time on it, also on finding out what is new. What is not done
+    /// then continues in the background. For servers, which must answer soon.
+    pub fn freshen_within(&self, patience: Duration, report: &mut dyn FnMut(Note)) -> Result<()> {
+        let start = std::time::Instant::now();
+        let Some(reader) = self.local.reopen()? else {
+            let is_done = self.runner.run(patience)?;
+            self.local.reopen()?;
+            report(if is_done { Note::FirstIndex } else { Note::BuildingIndex });
+            return Ok(());
+        };
+        self.missing_roots(true, report);
+        let (sender, found) = std::sync::mpsc::channel();
+        let roots = self.local.roots().to_vec();
+        // Sending fails if nobody waits any more.
+        std::thread::spawn(move || sender.send(lag(&reader, &roots).map(|(behind, _)| behind)));
+        match found.recv_timeout(patience) {
+            Ok(behind) => self.catch_up(behind?, patience.saturating_sub(start.elapsed()), report),
+            Err(_) => {
+                report(Note::NotChecked);
+                Ok(())
+            }
+        }
     }
 
     /// Opens the newest commit of the index, without looking for new messages. Reports notes about the index.
@@ -169,7 +197,7 @@ impl Archive {
         if behind == Lag::default() {
             return answer;
         }
-        self.catch_up(behind, report)?;
+        self.catch_up(behind, PATIENCE, report)?;
         self.search(request, context)
     }
 
@@ -181,6 +209,11 @@ impl Archive {
     /// Opens a conversation.
     pub fn conversation(&self, request: &ConversationRequest, context: &Context) -> Result<ConversationAnswer> {
         self.backend.conversation(request, context)
+    }
+
+    /// Lists the prompts of a session or subagent, each with what came of it.
+    pub fn outline(&self, request: &OutlineRequest) -> Result<OutlineAnswer> {
+        self.backend.outline(request)
     }
 
     /// Answers a question about a file: its changes, the authors of its lines, or its earlier contents.

@@ -1,4 +1,4 @@
-//! Renders answers as terminal text, Markdown, HTML, JSON and CSV.
+//! Renders answers as terminal text, compact text for agents, Markdown, HTML, JSON and CSV.
 
 mod diff;
 mod markdown;
@@ -7,8 +7,8 @@ pub mod json;
 pub mod charts;
 pub mod stats_json;
 pub mod terminal;
-pub mod recall;
 pub mod stats_html;
 pub mod export;
+pub mod agent;
 
 pub use message::Homes;

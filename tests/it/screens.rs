@@ -1272,7 +1272,7 @@ fn help() {
                    exit-codes
       schedule     Update the index regularly with systemd, launchd or cron
       hook         Update the index from Claude Code's hooks
-      mcp          Add the MCP server to Claude Code and other clients
+      mcp          Serve coding agents over MCP, or add the server to clients
       plugin       Install the plugin for Claude Code: MCP server, skill and hooks
       watch        Keep the index up to date while sessions are written
 
@@ -1419,7 +1419,7 @@ fn help() {
                    exit-codes
       schedule     Update the index regularly with systemd, launchd or cron
       hook         Update the index from Claude Code's hooks
-      mcp          Add the MCP server to Claude Code and other clients
+      mcp          Serve coding agents over MCP, or add the server to clients
       plugin       Install the plugin for Claude Code: MCP server, skill and hooks
       watch        Keep the index up to date while sessions are written
 

@@ -156,6 +156,13 @@ impl Config {
     }
 }
 
+/// Returns the facts about a caller at the present time, for a server that knows them since it started.
+pub(crate) fn at_now(context: &Context) -> Context {
+    let zone = context.now.time_zone().clone();
+    let now = jiff::Timestamp::from_millisecond(now()).unwrap_or_default().to_zoned(zone);
+    Context { now, ..context.clone() }
+}
+
 /// Returns the path of the configuration file: `UNSPOOL_CONFIG`, else `unspool/config.toml` in the system's folder for
 /// configuration files.
 pub(crate) fn file() -> anyhow::Result<PathBuf> {

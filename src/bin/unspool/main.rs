@@ -14,6 +14,9 @@ mod pager;
 mod progress;
 mod schedule;
 mod watch;
+mod agent;
+mod refresh;
+mod mcp;
 mod cli;
 
 use std::process::ExitCode;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use unspool::archive::request::Context;
 use unspool::archive::{Archive, Local, NoRunner};
-use unspool::render::recall;
+use unspool::render::agent::recall;
 use unspool::render::terminal::style::Screen;
 use unspool::transcript::discover::Root;
 

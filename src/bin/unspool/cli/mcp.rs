@@ -1,4 +1,4 @@
-//! `unspool mcp`: adds the MCP server to the clients on this machine.
+//! `unspool mcp`: serves coding agents, and is added to the clients on this machine.
 
 use std::path::PathBuf;
 
@@ -15,11 +15,14 @@ use crate::schedule::steps::Failure;
 use crate::schedule::{Step, Tools};
 use crate::shared_file::{self, Change, named, read};
 
-/// Add the MCP server to Claude Code and other clients
+/// Serve coding agents over MCP, or add the server to clients
+///
+/// Without a command, this is what a client such as Claude Code starts: it speaks MCP on standard input and output. Its
+/// tools only read.
 #[derive(Args, Debug)]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
-    command: McpCommand,
+    command: Option<McpCommand>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -60,9 +63,10 @@ struct Found {
 
 pub(crate) fn run(config: &Config, args: &McpArgs) -> anyhow::Result<u8> {
     match &args.command {
-        McpCommand::Install(args) => edit(config, args, Change::Add),
-        McpCommand::Uninstall(args) => edit(config, args, Change::Remove),
-        McpCommand::Status(args) => status(config, args),
+        None => crate::mcp::serve(config),
+        Some(McpCommand::Install(args)) => edit(config, args, Change::Add),
+        Some(McpCommand::Uninstall(args)) => edit(config, args, Change::Remove),
+        Some(McpCommand::Status(args)) => status(config, args),
     }
 }
 

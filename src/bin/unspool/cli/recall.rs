@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime};
 
 use unspool::archive::{Archive, NoRunner};
-use unspool::render::recall;
+use unspool::render::agent::recall;
 use unspool::transcript::settings::event::{self, Event};
 use xxhash_rust::xxh3::xxh3_64;
 
