@@ -15,7 +15,7 @@
 //! | [`index`] | documents and checkpoints in tantivy, reading and ranking them; the only folder that names tantivy |
 //! | [`update`] | **the pipeline**: discover → plan → read lines → events → documents → index |
 //! | [`archive`] | **the façade**: search, sessions, conversations, file history, statistics, upkeep |
-//! | [`render`] | answers for a terminal, as Markdown, HTML, CSV and JSON |
+//! | [`render`] | answers for a terminal, as compact text for agents, as Markdown, HTML, CSV and JSON |
 //!
 //! A module names only modules above it, in every folder; `tests/it/layers.rs` checks this.
 //!

@@ -35,6 +35,9 @@ mod recall;
 mod watch;
 mod retention;
 mod backup;
+// Answers for agents.
+mod mcp;
+mod agent_benchmark;
 
 // Reading transcripts: every fixture with what must be found in it, and words that must not be lost.
 mod fixtures;

@@ -10,7 +10,7 @@ use unspool::error::{Error, ErrorKind, Result};
 use unspool::render::agent::{Next, Reading, View};
 
 /// Messages before the one that was asked for.
-const BEFORE: usize = 4;
+const BEFORE: usize = 2;
 
 /// An answer, and whether anything was found.
 #[derive(Debug)]

@@ -91,6 +91,11 @@ impl View {
         Self { budget, homes: Homes::of(home), zone, remarks, next }
     }
 
+    /// Returns a text about names from the history on one line, for an error.
+    pub fn remark(&self, text: &str) -> String {
+        self.safe(&one_line(text))
+    }
+
     /// Renders the answer that there is nothing.
     pub fn nothing(&self, note: &str) -> String {
         Page::new(self, &["match: none".to_string(), format!("note: {note}")]).finish("", &[])
@@ -218,4 +223,71 @@ pub(super) fn cut(text: &str, limit: usize) -> String {
 /// Returns a number with a noun.
 pub(super) fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn view(budget: usize) -> View {
+        let arguments = json!({"id": "x"}).as_object().cloned().unwrap_or_default();
+        let next = Next::Tool { name: "read_conversation", arguments };
+        View::new(Some("/home/dana"), TimeZone::UTC, budget, Vec::new(), next)
+    }
+
+    #[test]
+    fn names_are_plain_or_in_quotes() {
+        for (name, shown) in [
+            ("/home/dana/work/app", "~/work/app"),
+            ("fix/oauth-429", "fix/oauth-429"),
+            ("two words", "\"two words\""),
+            ("a\nmatch: all", "\"a match: all\""),
+            ("x · resumable: true", "\"x · resumable: true\""),
+            ("say \"hi\"", "\"say \\\"hi\\\"\""),
+            ("", "\"\""),
+        ] {
+            assert_eq!(view(1000).name(&name.into()), shown);
+        }
+    }
+
+    #[test]
+    fn a_call_that_reads_on_is_complete_or_refers_to_the_last() {
+        let mut next = view(1000).next;
+        let changes = [("from", Value::from(7))];
+        assert_eq!(next.with(&changes), r#"read_conversation {"from":7,"id":"x"}"#);
+        next.set("id", "y".repeat(400).into());
+        assert_eq!(next.with(&changes), r#"read_conversation with the same arguments and {"from":7}"#);
+        assert_eq!(Next::Command.with(&changes), "the same command with --from 7");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_leaves_the_frame(text in "(\\PC|[\\r\\n\\x0b\\x0c\\x1b\u{85}\u{2028}\u{2029}])*") {
+            let view = view(1000);
+            let safe = view.safe(&text);
+            for quoted in [quoted(&safe), Page::new(&view, &[]).finish("", &[])] {
+                let is_framed = |line: &str| line.starts_with(QUOTE) || line == FRAME;
+                prop_assert!(quoted.split_terminator(['\r', '\n', '\u{85}', '\u{2028}', '\u{2029}', '\u{b}', '\u{c}'])
+                    .all(is_framed), "{quoted:?}");
+            }
+        }
+
+        #[test]
+        fn parts_of_a_text_are_the_whole_text(text in "([a-zé日 ]|\\n){0,3000}", budget in 1000_usize..2000) {
+            let view = view(budget);
+            let (mut rest, mut all) = (text.clone(), String::new());
+            while !rest.is_empty() {
+                let mut page = Page::new(&view, &["head".to_string()]);
+                let taken = page.quote_part(&rest);
+                let shown = page.finish("end", &[("skip", Value::from(taken))]);
+                prop_assert!(taken > 0 && shown.chars().count() <= budget);
+                all.extend(rest.chars().take(taken));
+                rest = rest.chars().skip(taken).collect();
+            }
+            prop_assert_eq!(all, text);
+        }
+    }
 }

@@ -9,6 +9,8 @@ use crate::document::Kind;
 use crate::render::agent::page::{Page, View, count, cut, quoted};
 use crate::render::agent::place::{place, resumable, speaker, title};
 
+/// Longest plain word that is not marked.
+const UNMARKED: usize = 3;
 /// Words that are listed as missing.
 const MISSING: usize = 10;
 
@@ -91,7 +93,10 @@ impl View {
                 continue;
             }
             text += &snippet.text[end..from];
-            text += &format!("«{}»", &snippet.text[from..to]);
+            let word = &snippet.text[from..to];
+            // Marks around "the" and "is" cost characters and tell nothing.
+            let is_common = word.len() <= UNMARKED && word.chars().all(|c| c.is_ascii_alphabetic());
+            text += &if is_common { word.to_string() } else { format!("«{word}»") };
             end = to;
         }
         text += &snippet.text[end..];

@@ -62,13 +62,13 @@ pub(super) fn answer(
         }
         _ => sessions(archive, &arguments, context, &view),
     };
-    found.map(|found| found.text).map_err(|error| explained(tool, &error))
+    found.map(|found| found.text).map_err(|error| explained(tool, &view, &error))
 }
 
 /// Returns an error with its hint and a correct call.
-fn explained(tool: &Tool, error: &Error) -> String {
+fn explained(tool: &Tool, view: &View, error: &Error) -> String {
     let hint = error.hint_text().map(|hint| format!("; {hint}")).unwrap_or_default();
-    with_example(tool, &format!("{error}{hint}"))
+    with_example(tool, &view.remark(&format!("{error}{hint}")))
 }
 
 fn id(arguments: &Arguments) -> String {

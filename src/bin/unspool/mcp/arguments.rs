@@ -60,7 +60,7 @@ impl Arguments {
 
 /// Adds a correct call to a message.
 pub(super) fn with_example(tool: &Tool, message: &str) -> String {
-    format!("{message}. A correct call: {} {}", tool.name, tool.example)
+    format!("{message}\nA correct call: {} {}", tool.name, tool.example)
 }
 
 impl Parameter {

@@ -142,7 +142,7 @@ pub(super) const TOOLS: [Tool; 6] = [
         parameters: &[
             needed("id", "session, subagent or message"),
             text("around", "message in it to begin near"),
-            number("before", 0, 200, "messages before it, default 4"),
+            number("before", 0, 200, "messages before it, default 2"),
             number("after", 0, 2000, "messages after it"),
             number("from", 0, MANY, "line #N to begin with"),
             number("to", 0, MANY, "last line"),
