@@ -8,6 +8,7 @@
 //!   point
 //! - `line@N`: panic while parsing the Nth line
 //! - `stop@N`: stop the process at point N until it is continued, so that a test can change files at that moment
+//! - `hang@N`: the thread at point N never continues
 //! - `record:FILE`: append every point to FILE, so that a test can work out the state after a power cut
 //! - `batch:BYTES`: commit after this number of bytes, so that a small run has many commits
 
@@ -106,6 +107,7 @@ mod enabled {
     enum Kind {
         Kill,
         Stop,
+        Hang,
         Panic,
         Fail(io::ErrorKind),
     }
@@ -142,6 +144,7 @@ mod enabled {
         Some(match name {
             "kill" => Kind::Kill,
             "stop" => Kind::Stop,
+            "hang" => Kind::Hang,
             "panic" => Kind::Panic,
             "eio" => Kind::Fail(io::ErrorKind::Other),
             "enospc" => Kind::Fail(io::ErrorKind::StorageFull),
@@ -168,6 +171,9 @@ mod enabled {
         match kind {
             Kind::Kill => signal(true),
             Kind::Stop => signal(false),
+            Kind::Hang => loop {
+                std::thread::park();
+            },
             Kind::Panic => panic!("fault at point {number}"),
             Kind::Fail(kind) => return Err(io::Error::new(kind, format!("fault at point {number}"))),
         }

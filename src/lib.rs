@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`fault`] | injects faults for the tests; does nothing in a release |
 //! | [`error`], [`untrusted`], [`dates`], [`units`] | errors; text made safe for a terminal; dates that people type; numbers that people read |
+//! | [`json_edit`] | edits a JSON file without changing any other byte of it |
 //! | [`redact`] | masks secrets |
 //! | [`transcript`] | Claude Code's files: where they are, their lines, their JSON keys, its settings |
 //! | [`document`] | events of a file → documents: what is searchable, under which role, kind, tool, path and time |
@@ -14,7 +15,7 @@
 //! | [`index`] | documents and checkpoints in tantivy, reading and ranking them; the only folder that names tantivy |
 //! | [`update`] | **the pipeline**: discover → plan → read lines → events → documents → index |
 //! | [`archive`] | **the façade**: search, sessions, conversations, file history, statistics, upkeep |
-//! | [`render`] | answers for a terminal, as Markdown, HTML, CSV and JSON |
+//! | [`render`] | answers for a terminal, as compact text for agents, as Markdown, HTML, CSV and JSON |
 //!
 //! A module names only modules above it, in every folder; `tests/it/layers.rs` checks this.
 //!
@@ -71,6 +72,7 @@ pub mod error;
 pub mod untrusted;
 pub mod dates;
 pub mod units;
+pub mod json_edit;
 pub mod redact;
 pub mod transcript;
 pub mod document;

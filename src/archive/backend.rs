@@ -2,7 +2,10 @@
 
 use crate::archive::conversation::ConversationAnswer;
 use crate::archive::history::FileAnswer;
-use crate::archive::request::{Context, ConversationRequest, FileRequest, SearchRequest, SessionsRequest};
+use crate::archive::outline::OutlineAnswer;
+use crate::archive::request::{
+    Context, ConversationRequest, FileRequest, OutlineRequest, SearchRequest, SessionsRequest,
+};
 use crate::archive::search::SearchAnswer;
 use crate::archive::sessions::SessionsAnswer;
 use crate::archive::upkeep::Status;
@@ -16,6 +19,8 @@ pub trait Backend: Send + Sync {
     fn sessions(&self, request: &SessionsRequest, context: &Context) -> Result<SessionsAnswer>;
     /// Opens a conversation.
     fn conversation(&self, request: &ConversationRequest, context: &Context) -> Result<ConversationAnswer>;
+    /// Outlines a conversation.
+    fn outline(&self, request: &OutlineRequest) -> Result<OutlineAnswer>;
     /// Answers a question about a file.
     fn file(&self, request: &FileRequest, context: &Context) -> Result<FileAnswer>;
     /// Reports the state of the index.

@@ -9,7 +9,10 @@ use crate::archive::backend::Backend;
 use crate::archive::backup::{self, Backup, BackupOptions, RestoreOptions, Restored};
 use crate::archive::conversation::{self, ConversationAnswer};
 use crate::archive::history::{self, FileAnswer};
-use crate::archive::request::{Context, ConversationRequest, FileRequest, SearchRequest, SessionsRequest};
+use crate::archive::outline::{self, OutlineAnswer};
+use crate::archive::request::{
+    Context, ConversationRequest, FileRequest, OutlineRequest, SearchRequest, SessionsRequest,
+};
 use crate::archive::retention::{Retention, retention};
 use crate::archive::search::{self, SearchAnswer};
 use crate::archive::sessions::{self, SessionsAnswer};
@@ -150,6 +153,10 @@ impl Backend for Local {
 
     fn conversation(&self, request: &ConversationRequest, context: &Context) -> Result<ConversationAnswer> {
         conversation::answer(&self.reader()?, request, context)
+    }
+
+    fn outline(&self, request: &OutlineRequest) -> Result<OutlineAnswer> {
+        outline::answer(&self.reader()?, request)
     }
 
     fn file(&self, request: &FileRequest, context: &Context) -> Result<FileAnswer> {

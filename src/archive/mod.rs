@@ -29,11 +29,14 @@ pub(crate) mod snippet;
 mod scope;
 mod session_info;
 mod tool_pairs;
+mod closing;
 pub mod search;
 pub mod sessions;
 mod resume;
 pub mod conversation;
+pub mod outline;
 pub mod history;
+pub mod recall;
 pub mod stats;
 pub mod upkeep;
 pub mod retention;
@@ -53,7 +56,11 @@ pub use conversation::ConversationAnswer;
 pub use history::FileAnswer;
 pub use local::Local;
 pub use note::Note;
-use request::{Context, ConversationRequest, FileRequest, SearchRequest, SessionsRequest, StatsRequest};
+pub use outline::OutlineAnswer;
+pub use recall::{LastChange, RecentSession};
+use request::{
+    Context, ConversationRequest, FileRequest, OutlineRequest, SearchRequest, SessionsRequest, StatsRequest,
+};
 pub use resume::{ResumeCommand, quoted};
 pub use runner::{NoRunner, Runner, ThreadRunner};
 pub use search::SearchAnswer;
@@ -98,7 +105,7 @@ impl Archive {
         let Some(reader) = self.local.reopen()? else { return self.build_first(report) };
         self.missing_roots(true, report);
         let (behind, _) = lag(&reader, self.local.roots())?;
-        self.catch_up(behind, report)
+        self.catch_up(behind, PATIENCE, report)
     }
 
     /// Builds the first index.
@@ -110,8 +117,8 @@ impl Archive {
     }
 
     /// Brings an index up to date that is this far behind, unless that would take long.
-    fn catch_up(&self, behind: Lag, report: &mut dyn FnMut(Note)) -> Result<()> {
-        let is_current = behind == Lag::default() || behind.bytes <= CHEAP && self.runner.run(PATIENCE)?;
+    fn catch_up(&self, behind: Lag, patience: Duration, report: &mut dyn FnMut(Note)) -> Result<()> {
+        let is_current = behind == Lag::default() || behind.bytes <= CHEAP && self.runner.run(patience)?;
         if !is_current {
             report(Note::Behind(behind));
         } else if behind != Lag::default() {
@@ -119,6 +126,30 @@ impl Archive {
         }
         *self.behind.lock().unwrap_or_else(PoisonError::into_inner) = Some(behind).filter(|_| !is_current);
         Ok(())
+    }
+
+    /// Brings the index up to date, but spends only a limited time on it, also on finding out what is new. What is not done
+    /// then continues in the background. For servers, which must answer soon.
+    pub fn freshen_within(&self, patience: Duration, report: &mut dyn FnMut(Note)) -> Result<()> {
+        let start = std::time::Instant::now();
+        let Some(reader) = self.local.reopen()? else {
+            let is_done = self.runner.run(patience)?;
+            self.local.reopen()?;
+            report(if is_done { Note::FirstIndex } else { Note::BuildingIndex });
+            return Ok(());
+        };
+        self.missing_roots(true, report);
+        let (sender, found) = std::sync::mpsc::channel();
+        let roots = self.local.roots().to_vec();
+        // Sending fails if nobody waits any more.
+        std::thread::spawn(move || sender.send(lag(&reader, &roots).map(|(behind, _)| behind)));
+        match found.recv_timeout(patience) {
+            Ok(behind) => self.catch_up(behind?, patience.saturating_sub(start.elapsed()), report),
+            Err(_) => {
+                report(Note::NotChecked);
+                Ok(())
+            }
+        }
     }
 
     /// Opens the newest commit of the index, without looking for new messages. Reports notes about the index.
@@ -166,7 +197,7 @@ impl Archive {
         if behind == Lag::default() {
             return answer;
         }
-        self.catch_up(behind, report)?;
+        self.catch_up(behind, PATIENCE, report)?;
         self.search(request, context)
     }
 
@@ -180,9 +211,24 @@ impl Archive {
         self.backend.conversation(request, context)
     }
 
+    /// Lists the prompts of a session or subagent, each with what came of it.
+    pub fn outline(&self, request: &OutlineRequest) -> Result<OutlineAnswer> {
+        self.backend.outline(request)
+    }
+
     /// Answers a question about a file: its changes, the authors of its lines, or its earlier contents.
     pub fn file(&self, request: &FileRequest, context: &Context) -> Result<FileAnswer> {
         self.backend.file(request, context)
+    }
+
+    /// Returns the last sessions of the caller's repository or folder, newest first.
+    pub fn recent(&self, context: &Context) -> Result<Vec<RecentSession>> {
+        recall::recent(&*self.local.reader()?, context)
+    }
+
+    /// Returns the story of the last change of a file by another session. `path` is absolute.
+    pub fn last_change(&self, path: &str, context: &Context) -> Result<Option<LastChange>> {
+        recall::last_change(&*self.local.reader()?, path, context)
     }
 
     /// Reports the state of the index.

@@ -99,6 +99,10 @@ pub enum Note {
     },
     /// The index is not up to date.
     Behind(Lag),
+    /// There was no time to look for new messages.
+    NotChecked,
+    /// There is no index yet. It is being built in the background.
+    BuildingIndex,
     /// A folder with transcripts does not exist.
     MissingRoot {
         /// The folder.
@@ -149,6 +153,10 @@ impl fmt::Display for Note {
             Self::Behind(lag) => {
                 write!(f, "the index is {lag}; answering from it as it is (`unspool index` brings it up to date)")
             }
+            Self::NotChecked => {
+                write!(f, "there was no time to look for new messages; answering from the index as it is")
+            }
+            Self::BuildingIndex => write!(f, "there is no index yet; it is being built now, so try again in a minute"),
             Self::MissingRoot { path, has_index: true } => {
                 write!(f, "there is no folder {path}; answering from the index as it is")
             }

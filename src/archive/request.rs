@@ -104,6 +104,8 @@ pub struct SearchRequest {
     pub after: usize,
     /// True to look for changes to the request that find something, if it finds nothing.
     pub suggest: bool,
+    /// True to add the other half of each hit: the end of the answer to a prompt, the command of an output.
+    pub other_half: bool,
     /// True to show secrets.
     pub reveal: bool,
 }
@@ -120,6 +122,8 @@ pub struct SessionsRequest {
     pub reverse: bool,
     /// The number of sessions. The default is all.
     pub limit: Option<usize>,
+    /// The last session of an earlier answer, by its whole id. Only sessions after it are listed.
+    pub after: Option<String>,
 }
 
 /// A conversation.
@@ -134,12 +138,24 @@ pub struct ConversationRequest {
     pub query: Option<String>,
     /// With `around` or `query`: the number of messages before and after.
     pub context: Option<usize>,
+    /// The line of the transcript to begin with. Takes precedence over `around` and `query`.
+    pub from: Option<u64>,
     /// True to include text inserted by Claude Code itself.
     pub meta: bool,
     /// True to include messages abandoned by a rewind.
     pub abandoned: bool,
     /// True to include the messages of subagents, at the place where each subagent was started.
     pub agents: bool,
+    /// True to show secrets.
+    pub reveal: bool,
+}
+
+/// An outline of a conversation.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct OutlineRequest {
+    /// A session or a subagent, or a message of one, by id or the beginning of it.
+    pub id: String,
     /// True to show secrets.
     pub reveal: bool,
 }

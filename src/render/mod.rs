@@ -1,4 +1,4 @@
-//! Renders answers as terminal text, Markdown, HTML, JSON and CSV.
+//! Renders answers as terminal text, compact text for agents, Markdown, HTML, JSON and CSV.
 
 mod diff;
 mod markdown;
@@ -9,5 +9,6 @@ pub mod stats_json;
 pub mod terminal;
 pub mod stats_html;
 pub mod export;
+pub mod agent;
 
 pub use message::Homes;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::support::env::{Env, Ran};
@@ -135,6 +136,42 @@ fn running_in(folder: &Path) -> usize {
     let environments = all.filter_map(|entry| std::fs::read(entry.path().join("environ")).ok());
     let folder = folder.to_string_lossy().into_owned();
     environments.filter(|environment| String::from_utf8_lossy(environment).contains(&folder)).count()
+}
+
+/// The first run stops while it has the claim, so the second one must leave the work to it.
+#[test]
+fn two_events_at_the_same_moment_start_one_run() {
+    let (env, path) = grown_home();
+    assert_silent(&call(env.command().env("UNSPOOL_FAULT", "stop@1"), event(&path).as_bytes()));
+    let stopped = || stopped_in(env.path());
+    wait_until("the first run stops", || stopped().is_some());
+    assert_silent(&call(&mut env.command(), event(&path).as_bytes()));
+    wait_until("the second run has ended", || running_in(env.path()) == 1);
+    assert_eq!(env.count("walrus"), 0, "only the first run may read the transcript");
+    // The event of another session does not wait for it.
+    assert_silent(&call(&mut env.command(), event(&env.file(file(2))).as_bytes()));
+    wait_until("the other session is found", || env.count("grebe") == 1);
+    kill_process(stopped().expect("stopped"), Signal::CONT).expect("continued");
+    wait_until("the new line is found", || env.count("walrus") == 1);
+    wait_until("all runs have ended", || running_in(env.path()) == 0);
+    let left = std::fs::read_dir(env.index_dir()).expect("listed").flatten().map(|entry| entry.file_name());
+    assert_eq!(left.filter(|name| name.to_string_lossy().contains("event-")).count(), 0, "claims are removed");
+    env.heal();
+}
+
+/// The stopped process with this folder in its environment.
+fn stopped_in(folder: &Path) -> Option<Pid> {
+    let folder = folder.to_string_lossy().into_owned();
+    let all = std::fs::read_dir("/proc").expect("listed").flatten();
+    let ours = all.map(|entry| entry.path()).filter(|path| {
+        let environment = std::fs::read(path.join("environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(&folder)
+    });
+    let mut stopped = ours.filter(|path| {
+        let state = std::fs::read_to_string(path.join("stat")).unwrap_or_default();
+        state.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    });
+    Pid::from_raw(stopped.next()?.file_name()?.to_str()?.parse().ok()?)
 }
 
 fn settings(env: &Env) -> PathBuf {

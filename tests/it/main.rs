@@ -28,9 +28,16 @@ mod screens;
 // Keeping the index current: regular runs, the hook of Claude Code, the watch; and what Claude Code will delete.
 mod schedule;
 mod hook;
+// For agents: the plugin, the entry in the lists of MCP clients, and reminders from the index.
+mod plugin;
+mod mcp_install;
+mod recall;
 mod watch;
 mod retention;
 mod backup;
+// Answers for agents.
+mod mcp;
+mod agent_benchmark;
 
 // Reading transcripts: every fixture with what must be found in it, and words that must not be lost.
 mod fixtures;

@@ -1275,6 +1275,8 @@ fn help() {
                    exit-codes
       schedule     Update the index regularly with systemd, launchd or cron
       hook         Update the index from Claude Code's hooks
+      mcp          Serve coding agents over MCP, or add the server to clients
+      plugin       Install the plugin for Claude Code: MCP server, skill and hooks
       watch        Keep the index up to date while sessions are written
 
     Options:
@@ -1420,6 +1422,8 @@ fn help() {
                    exit-codes
       schedule     Update the index regularly with systemd, launchd or cron
       hook         Update the index from Claude Code's hooks
+      mcp          Serve coding agents over MCP, or add the server to clients
+      plugin       Install the plugin for Claude Code: MCP server, skill and hooks
       watch        Keep the index up to date while sessions are written
 
     Options:

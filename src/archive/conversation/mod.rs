@@ -34,6 +34,8 @@ pub use target::{SHORTEST_ID, Target};
 
 /// Documents after a call in which its result is looked for.
 const AHEAD: usize = 256;
+/// Documents before the first one shown that are read too, because results among those shown may belong to their calls.
+const BEHIND: usize = 4 * AHEAD;
 /// Bytes of text after which no further message is read ahead.
 const AHEAD_BYTES: usize = 16 << 20;
 
@@ -119,6 +121,10 @@ pub struct ConversationAnswer {
     pub marked: Vec<String>,
     /// What has to be said about it.
     pub notes: Vec<Note>,
+    /// The line of the message that was asked for.
+    pub place: Option<u64>,
+    /// The lines of all messages, in order. Results and reasoning do not count as messages.
+    pub lines: Vec<u64>,
     /// The turns, in order.
     pub turns: Box<dyn Iterator<Item = Result<Turn>> + Send>,
 }
@@ -162,11 +168,14 @@ pub(crate) fn answer(
         inner: request.agents,
         before,
         after,
+        from: request.from,
         reveal: request.reveal,
     };
+    let lines = conversation.plan(scope).lines();
     let agents = if conversation.file.is_none() { conversation.agents().collect() } else { Vec::new() };
     let turns = Box::new(Nested::new(&conversation, place, scope));
-    Ok(ConversationAnswer { session: Session::find(reader, &target.session)?, target, agents, marked, notes, turns })
+    let session = Session::find(reader, &target.session)?;
+    Ok(ConversationAnswer { session, target, agents, marked, notes, place, lines, turns })
 }
 
 /// Returns the message of a session that matches a query best.
@@ -200,6 +209,8 @@ struct Scope {
     before: usize,
     /// End this many messages after it; 0 for the end of the conversation.
     after: usize,
+    /// Begin with this line.
+    from: Option<u64>,
     /// Show secrets.
     reveal: bool,
 }
@@ -291,8 +302,8 @@ impl Conversation {
         Ok(found.into_iter().find(|(key, _)| *key == file.key()).map(|(_, document)| document.line))
     }
 
-    /// Returns the pieces, from a line on or from the beginning.
-    fn pieces(&self, around: Option<u64>, scope: Scope) -> Pieces {
+    /// Decides which messages are shown.
+    fn plan(&self, scope: Scope) -> Plan {
         let said: HashSet<u64> =
             self.steps.iter().filter(|step| step.kind == Kind::Prompt).map(|step| step.text_hash).collect();
         // A subagent's own file contains only the subagent.
@@ -301,13 +312,23 @@ impl Conversation {
         let scope = Scope { inner, ..scope };
         let mut plan = Plan { scope, said, abandoned: self.abandoned(), steps: Vec::new() };
         plan.take(&self.steps);
-        plan.cut(around);
+        plan
+    }
+
+    /// Returns the pieces, from a line on or from the beginning.
+    fn pieces(&self, around: Option<u64>, scope: Scope) -> Pieces {
+        let mut plan = self.plan(scope);
+        match scope.from {
+            Some(line) => plan.skip_to(line, BEHIND),
+            None => plan.cut(around),
+        }
         Pieces {
             reader: self.reader.clone(),
             plan: plan.steps.into(),
             read: VecDeque::new(),
             agents: self.by_prompt(),
             begun: false,
+            from: scope.from.unwrap_or(0),
             reveal: scope.reveal,
         }
     }
@@ -345,6 +366,31 @@ fn agent_of(file: &Checkpoint) -> Agent {
     Agent { id, title, answers: state.totals.answers, tool_uses: state.totals.calls, key: Some(file.key()) }
 }
 
+/// The places of the messages of a conversation, without their texts.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// The documents that the conversation shows, in order.
+    pub(super) steps: Vec<Step>,
+    /// The number of messages that a rewind left behind.
+    pub(super) abandoned: usize,
+    /// The subagents by the hash of their prompt, the first one last.
+    pub(super) agents: HashMap<u64, Vec<Agent>>,
+}
+
+/// Returns the places of the messages of a conversation.
+pub(super) fn places(reader: &Arc<Reader>, target: &Target) -> Result<Places> {
+    let conversation = Conversation::open(reader, target)?;
+    let mut places = Places { steps: Vec::new(), abandoned: 0, agents: conversation.by_prompt() };
+    for planned in conversation.plan(Scope::default()).steps {
+        match planned {
+            Planned::Read(step) => places.steps.push(step),
+            Planned::Fold(Piece::Abandoned { messages, .. }) => places.abandoned += messages,
+            Planned::Fold(_) => {}
+        }
+    }
+    Ok(places)
+}
+
 /// Reads a conversation piece by piece.
 #[derive(Debug)]
 struct Pieces {
@@ -354,6 +400,8 @@ struct Pieces {
     read: VecDeque<Ahead>,
     agents: HashMap<u64, Vec<Agent>>,
     begun: bool,
+    /// Pieces before this line are read but not returned.
+    from: u64,
     reveal: bool,
 }
 
@@ -377,28 +425,55 @@ impl Iterator for Pieces {
     type Item = Result<Piece>;
 
     fn next(&mut self) -> Option<Result<Piece>> {
-        if let Err(error) = self.read_ahead() {
-            return Some(Err(error));
-        }
-        match self.read.pop_front()? {
-            Ahead::Fold(piece) => {
-                self.begun = true;
-                Some(Ok(piece))
-            }
-            Ahead::Document(document) => {
-                if self.begun && is_new_start(&document) {
-                    self.begun = false;
-                    self.read.push_front(Ahead::Document(document));
-                    return Some(Ok(Piece::NewStart));
-                }
-                self.begun = true;
-                Some(Ok(self.piece(*document)))
+        loop {
+            match self.next_read()? {
+                Ok((line, _)) if line < self.from => {}
+                piece => return Some(piece.map(|(_, piece)| piece)),
             }
         }
     }
 }
 
 impl Pieces {
+    /// Returns the next piece that was planned, with its line. Folds are at the line of the message after them.
+    fn next_read(&mut self) -> Option<Result<(u64, Piece)>> {
+        if let Err(error) = self.read_ahead() {
+            return Some(Err(error));
+        }
+        match self.read.pop_front()? {
+            Ahead::Fold(piece) => {
+                self.begun = true;
+                let is_count = matches!(piece, Piece::Earlier { .. });
+                Some(Ok((if is_count { self.from } else { self.next_line() }, piece)))
+            }
+            Ahead::Document(document) => {
+                let line = document.line;
+                if self.begun && is_new_start(&document) {
+                    self.begun = false;
+                    self.read.push_front(Ahead::Document(document));
+                    return Some(Ok((line, Piece::NewStart)));
+                }
+                self.begun = true;
+                Some(Ok((line, self.piece(*document))))
+            }
+        }
+    }
+
+    /// Returns the line of the next message.
+    fn next_line(&self) -> u64 {
+        let ahead = self.read.iter().find_map(|ahead| match ahead {
+            Ahead::Document(document) => Some(document.line),
+            Ahead::Fold(_) => None,
+        });
+        let planned = || {
+            self.plan.iter().find_map(|planned| match planned {
+                Planned::Read(step) => Some(step.line),
+                Planned::Fold(_) => None,
+            })
+        };
+        ahead.or_else(planned).unwrap_or(u64::MAX)
+    }
+
     /// Reads at least one entry. The last one may be the beginning of a long text; all others are complete.
     fn read_ahead(&mut self) -> Result<()> {
         while self.read.len() < AHEAD {
@@ -466,7 +541,8 @@ impl Nested {
         if let Piece::ToolCall { agent: Some(agent), .. } = piece
             && self.scope.inner
         {
-            self.open.push(Conversation::of_agent(&self.reader, agent)?.pieces(None, self.scope));
+            let scope = Scope { from: None, ..self.scope };
+            self.open.push(Conversation::of_agent(&self.reader, agent)?.pieces(None, scope));
         }
         Ok(())
     }

@@ -92,6 +92,28 @@ impl Plan {
         }
     }
 
+    /// Leaves out what is before a line, except for a number of documents directly before it, and counts the messages.
+    pub(super) fn skip_to(&mut self, line: u64, kept: usize) {
+        let is_near = |planned: &Planned| matches!(planned, Planned::Read(step) if step.line >= line);
+        let at = self.steps.iter().position(is_near).unwrap_or(self.steps.len());
+        let messages = self.messages(0..at);
+        self.steps.drain(..at.saturating_sub(kept));
+        if messages > 0 {
+            self.steps.insert(0, Planned::Fold(Piece::Earlier { messages }));
+        }
+    }
+
+    /// Returns the lines of all messages, in order.
+    pub(super) fn lines(&self) -> Vec<u64> {
+        let line = |planned: &Planned| match planned {
+            Planned::Read(step) if is_message(step) => Some(step.line),
+            _ => None,
+        };
+        let mut lines: Vec<u64> = self.steps.iter().filter_map(line).collect();
+        lines.dedup();
+        lines
+    }
+
     /// Returns the index of the nth message in a range, counted from 0, or the end of the range.
     fn nth_message(&self, range: std::ops::Range<usize>, number: usize) -> usize {
         let end = range.end;

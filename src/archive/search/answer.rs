@@ -130,6 +130,9 @@ pub struct Hit {
     pub weak: bool,
     /// The part of its text that matches. Untrusted: it comes from a transcript.
     pub snippet: Snippet,
+    /// Its other half, if it was asked for and is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_half: Option<OtherHalf>,
     /// The messages before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<Around>,
@@ -138,6 +141,17 @@ pub struct Hit {
     pub after: Vec<Around>,
     /// The command that resumes the session, if that is possible.
     pub resume: Option<String>,
+}
+
+/// What a hit is not complete without.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub struct OtherHalf {
+    /// The id of the line in the transcript.
+    pub uuid: Option<Untrusted>,
+    /// `text` for the last answer to a prompt, `tool_use` for the call whose result was found.
+    pub kind: Kind,
+    /// The last sentences of the answer, or the beginning of the call, on one line.
+    pub text: Untrusted,
 }
 
 /// A message near a hit.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::archive::search::answer::{Hit, SessionHits};
 use crate::archive::search::context;
+use crate::archive::search::other_half;
 use crate::archive::search::{Group, Question, all_conditions};
 use crate::archive::session_info::{Lookup, SessionInfo};
 use crate::archive::snippet::Marks;
@@ -39,10 +40,14 @@ impl<'a> View<'a> {
                 session = self.known.session(&document)?;
             }
             let (before, after) = context::around(self.reader, found, &document, self.request)?;
+            let other_half = match self.request.other_half {
+                true => other_half::of(self.reader, key, &document, self.request.reveal)?,
+                false => None,
+            };
             let mut hit = self.hit(found, key, document, &session)?;
             hit.factors = ranked.factors(found);
             hit.weak = hit.factors.is_some_and(|factors| factors.is_weak());
-            (hit.before, hit.after) = (before, after);
+            (hit.before, hit.after, hit.other_half) = (before, after, other_half);
             hits.push(hit);
         }
         Ok(SessionHits { session, hits, total: group.total })
@@ -82,6 +87,7 @@ impl<'a> View<'a> {
             factors: None,
             weak: false,
             snippet,
+            other_half: None,
             before: Vec::new(),
             after: Vec::new(),
             resume: session.can_be_resumed().then(|| format!("unspool resume {}", session.id.raw())),

@@ -4,6 +4,7 @@ mod answer;
 mod page;
 mod context;
 mod exact;
+mod other_half;
 mod hit;
 mod interpret;
 mod suggest;
@@ -19,7 +20,7 @@ use crate::index::{Corrections, Meant, Ranked, RawHit, Reader, Search, Sort, Unk
 use crate::query::{Chunk, Filter, Query, Shape, is_prose};
 use crate::tokenize::{self, WHOLE_MARK};
 
-pub use answer::{Around, Hit, Match, SearchAnswer, SessionHits, Suggestion};
+pub use answer::{Around, Hit, Match, OtherHalf, SearchAnswer, SessionHits, Suggestion};
 use hit::View;
 use page::Cursor;
 
@@ -47,6 +48,8 @@ pub(crate) struct Question {
     pub after: Option<Cursor>,
     /// The time, in milliseconds since 1970.
     pub now: i64,
+    /// True to add the other half of each hit.
+    pub other_half: bool,
     /// True to show secrets.
     pub reveal: bool,
 }

@@ -180,6 +180,10 @@ fn token_counts<S: serde::Serializer>(tokens: &[u64; 4], to: S) -> std::result::
 pub struct SessionsAnswer {
     /// The sessions, in the order that was asked for.
     pub sessions: Vec<Session>,
+    /// The number of sessions that match, listed or not.
+    pub total: usize,
+    /// The number of sessions before the first one listed.
+    pub skipped: usize,
     /// Remarks about the answer.
     pub notes: Vec<Note>,
 }
@@ -211,14 +215,20 @@ pub(crate) fn answer(reader: &Reader, request: &SessionsRequest, context: &Conte
     if request.reverse {
         found.reverse();
     }
+    let total = found.len();
+    let skipped = match &request.after {
+        Some(after) => found.iter().position(|session| session.id.raw() == after).map_or(0, |at| at + 1),
+        None => 0,
+    };
+    found.drain(..skipped);
     let shown = request.limit.unwrap_or(usize::MAX).min(found.len());
     shared::link(reader, &mut found, shown)?;
     found.truncate(shown);
-    if found.is_empty() {
+    if total == 0 {
         notes.push(Note::NoSessions { filtered: !filter.is_empty() });
         notes.extend(scope::unmatched_patterns(&filter.conditions)?);
     }
-    Ok(SessionsAnswer { sessions: found, notes })
+    Ok(SessionsAnswer { sessions: found, total, skipped, notes })
 }
 
 /// Returns the time between two times, or 0 if one is unknown.

@@ -14,6 +14,7 @@ use unspool::error::{Error, ErrorKind};
 use unspool::render::terminal::style::Screen;
 use unspool::transcript::discover::Root;
 
+use crate::clients::Places;
 use crate::config_file::Settings;
 use crate::out::{self, Color};
 
@@ -155,6 +156,13 @@ impl Config {
     }
 }
 
+/// Returns the facts about a caller at the present time, for a server that knows them since it started.
+pub(crate) fn at_now(context: &Context) -> Context {
+    let zone = context.now.time_zone().clone();
+    let now = jiff::Timestamp::from_millisecond(now()).unwrap_or_default().to_zoned(zone);
+    Context { now, ..context.clone() }
+}
+
 /// Returns the path of the configuration file: `UNSPOOL_CONFIG`, else `unspool/config.toml` in the system's folder for
 /// configuration files.
 pub(crate) fn file() -> anyhow::Result<PathBuf> {
@@ -234,6 +242,18 @@ fn data_dir(given: Option<&Path>, settings: &Settings) -> anyhow::Result<(PathBu
 
 fn no_home(instead: &str) -> Error {
     Error::new(ErrorKind::Usage, "cannot find your home folder (HOME is not set)").hint(format!("set {instead}"))
+}
+
+/// Returns the folders in which MCP clients keep their files.
+pub(crate) fn client_places() -> anyhow::Result<Places> {
+    let home = home().ok_or_else(|| no_home("HOME"))?;
+    let settings = match var("APPDATA").filter(|_| cfg!(windows)) {
+        Some(folder) => folder.into(),
+        None if cfg!(target_os = "macos") => home.join("Library/Application Support"),
+        None => settings_dir(&home),
+    };
+    let absolute = |name| var(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    Ok(Places { settings, claude: absolute("CLAUDE_CONFIG_DIR"), codex: absolute("CODEX_HOME"), home })
 }
 
 /// Returns the folders in `PATH`.

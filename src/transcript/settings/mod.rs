@@ -4,34 +4,41 @@
 //! user. An edit changes only our own lines and no other byte: order, unknown keys and spacing stay the same. A file
 //! that cannot be parsed is not changed.
 
-mod spans;
+pub mod event;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
-use spans::Style;
+use crate::json_edit::{self as spans, Style};
 
 /// The number of days after which Claude Code deletes a session by default.
 pub const DEFAULT_DAYS: u64 = 30;
 
 /// A settings file without any settings.
-const NEW_FILE: &str = "{\n}\n";
+pub const NEW_FILE: &str = "{\n}\n";
+
+/// The option with which our hook answers an event instead of updating the index.
+const RECALL: &str = "--recall";
 
 /// The events for which our hook is called.
-const EVENTS: [HookEvent; 2] = [
-    HookEvent { name: "SessionEnd", is_async: false, timeout: 5 },
+const EVENTS: [HookEvent; 4] = [
+    HookEvent { name: "SessionEnd", is_async: false, timeout: 5, recall: None },
     // Sent after every answer, where the user must not wait for us at all.
-    HookEvent { name: "Stop", is_async: true, timeout: 60 },
+    HookEvent { name: "Stop", is_async: true, timeout: 60, recall: None },
+    // A resumed or compacted session knows its history already.
+    HookEvent { name: "SessionStart", is_async: false, timeout: 5, recall: Some("startup|clear") },
+    HookEvent { name: "PreToolUse", is_async: false, timeout: 5, recall: Some("Edit|Write|MultiEdit|NotebookEdit") },
 ];
 
 struct HookEvent {
     name: &'static str,
     is_async: bool,
     timeout: u32,
+    /// For events that are answered from the index, which users must ask for: the matcher that selects them.
+    recall: Option<&'static str>,
 }
 
 /// A program that Claude Code calls directly, without a shell.
@@ -39,8 +46,28 @@ struct HookEvent {
 pub struct Hook {
     /// The path of the program.
     pub program: String,
-    /// Its arguments; the last is `hook`.
+    /// Its arguments; the last is `hook`, or `hook --recall`.
     pub args: Vec<String>,
+}
+
+impl Hook {
+    /// Reports whether it answers events from the index.
+    pub fn is_recall(&self) -> bool {
+        self.args.last().is_some_and(|last| last == RECALL)
+    }
+
+    /// Returns the hook that updates the index.
+    fn plain(&self) -> Self {
+        let args = self.args.iter().filter(|word| *word != RECALL).cloned().collect();
+        Self { program: self.program.clone(), args }
+    }
+
+    /// Returns the hook for an event.
+    fn of(&self, event: &HookEvent) -> Self {
+        let mut hook = self.plain();
+        hook.args.extend(event.recall.map(|_| RECALL.to_string()));
+        hook
+    }
 }
 
 /// One of our hooks, as found in a settings file.
@@ -82,41 +109,32 @@ impl Settings {
     }
 }
 
-/// Returns the path of the transcript from the event passed to a hook, if the event contains it.
-pub fn transcript_of(event: &[u8]) -> Option<PathBuf> {
-    #[derive(Deserialize)]
-    struct EventInput {
-        transcript_path: PathBuf,
-    }
-    let mut values = serde_json::Deserializer::from_slice(event).into_iter::<EventInput>();
-    values.next()?.ok().map(|input| input.transcript_path)
-}
-
-/// Reports whether an event has been received completely. The sender may never close the pipe.
-pub fn is_whole(event: &[u8]) -> bool {
-    let mut values = serde_json::Deserializer::from_slice(event).into_iter::<serde::de::IgnoredAny>();
-    matches!(values.next(), Some(Ok(_)))
-}
-
 /// Returns our hooks in a settings file.
 pub fn installed(text: &str) -> Result<Vec<Installed>> {
     Ok(find_hooks(text)?.into_iter().map(|found| found.installed).collect())
 }
 
-/// Adds our hooks to a settings file, replacing our hooks that differ. An empty text counts as a new file.
-pub fn with_hook(text: &str, hook: &Hook) -> Result<String> {
+/// Adds our hooks to a settings file, replacing our hooks that differ. An empty text counts as a new file. The hooks
+/// that answer events are added only with `recall`, and else removed.
+pub fn with_hook(text: &str, hook: &Hook, recall: bool) -> Result<String> {
     let mut text = if text.trim().is_empty() { NEW_FILE.to_string() } else { text.to_string() };
     for event in &EVENTS {
-        let found: Vec<_> =
-            find_hooks(&text)?.into_iter().filter(|found| found.installed.event == event.name).collect();
-        let wanted = HookEntry::new(hook, event);
+        let is_same = |found: &Found| {
+            found.installed.event == event.name && found.installed.hook.is_recall() == event.recall.is_some()
+        };
+        let found: Vec<_> = find_hooks(&text)?.into_iter().filter(is_same).collect();
+        let is_wanted = recall || event.recall.is_none();
+        let wanted = HookEntry::new(&hook.of(event), event);
         if let [only] = found.as_slice()
+            && is_wanted
             && only.entry == wanted
         {
             continue;
         }
-        text = remove_hooks(&text, |found| found.installed.event == event.name)?;
-        text = add(&text, event.name, &HookGroup { hooks: [wanted] })?;
+        text = remove_hooks(&text, is_same)?;
+        if is_wanted {
+            text = add(&text, event.name, &HookGroup { matcher: event.recall, hooks: [wanted] })?;
+        }
     }
     Ok(text)
 }
@@ -129,14 +147,10 @@ pub fn without_hook(text: &str) -> Result<String> {
 /// Reports whether `before` is what a settings file was before our hooks were added to it.
 pub fn is_original(before: &str, text: &str) -> bool {
     let is_without = before.trim().is_empty() || installed(before).is_ok_and(|found| found.is_empty());
-    let hook = installed(text).ok().and_then(|found| found.into_iter().next());
-    is_without && hook.is_some_and(|found| with_hook(before, &found.hook).is_ok_and(|with| with == text))
-}
-
-/// Reports whether a settings file without our hooks is one that we created. `before` is the last backup of it. Unless
-/// we have created the file, that is a file without our hooks.
-pub fn is_our_own(text: &str, before: Option<&str>) -> bool {
-    text == NEW_FILE && before.is_none_or(|before| installed(before).is_ok_and(|found| !found.is_empty()))
+    let found = installed(text).unwrap_or_default();
+    let recall = found.iter().any(|found| found.hook.is_recall());
+    let hook = found.first().map(|found| found.hook.plain());
+    is_without && hook.is_some_and(|hook| with_hook(before, &hook, recall).is_ok_and(|with| with == text))
 }
 
 /// A hook entry of the settings file.
@@ -157,6 +171,8 @@ struct HookEntry {
 /// A group of hook entries, as Claude Code nests them under an event.
 #[derive(Debug, Serialize)]
 struct HookGroup {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matcher: Option<&'static str>,
     hooks: [HookEntry; 1],
 }
 
@@ -182,7 +198,8 @@ impl HookEntry {
         };
         let name = program.rsplit(['/', '\\']).next()?;
         // Only options with values may precede `hook`. A plain word there would be another command.
-        let (last, options) = args.split_last()?;
+        let words = args.strip_suffix(&[RECALL.to_string()]).unwrap_or(&args);
+        let (last, options) = words.split_last()?;
         let only_options = options.chunks(2).all(|pair| pair.len() == 2 && pair[0].starts_with("--"));
         let is_ours = name.trim_end_matches(".exe") == "unspool" && last == "hook" && only_options;
         is_ours.then_some(Hook { program, args })
@@ -329,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_new_file_contains_only_the_hooks() {
-        assert_eq!(with_hook("", &hook()).expect("edited"), NEW);
+        assert_eq!(with_hook("", &hook(), false).expect("edited"), NEW);
         assert_eq!(without_hook(NEW).expect("edited"), "{\n}\n");
     }
 
@@ -350,14 +367,14 @@ mod tests {
     #[test]
     fn nothing_but_our_lines_changes() {
         for text in FILES {
-            let with = with_hook(text, &hook()).expect("edited");
+            let with = with_hook(text, &hook(), false).expect("edited");
             let parsed: serde_json::Value = serde_json::from_str(&with).expect("JSON");
             for event in ["SessionEnd", "Stop"] {
                 let groups = parsed["hooks"][event].as_array().expect("a list");
                 assert_eq!(groups.last().expect("ours")["hooks"][0]["command"], "/home/u/.cargo/bin/unspool");
             }
             assert_eq!(installed(&with).expect("read").len(), 2, "{with}");
-            assert_eq!(with_hook(&with, &hook()).expect("edited"), with, "a second time changes nothing");
+            assert_eq!(with_hook(&with, &hook(), false).expect("edited"), with, "a second time changes nothing");
             assert_eq!(without_hook(&with).expect("edited"), text);
             // The original lines are still there, in the same order.
             let lines =
@@ -371,10 +388,30 @@ mod tests {
     }
 
     #[test]
+    fn recall_is_added_and_removed_like_the_rest() {
+        for text in FILES {
+            let with = with_hook(text, &hook(), true).expect("edited");
+            let parsed: serde_json::Value = serde_json::from_str(&with).expect("JSON");
+            for (event, matcher) in
+                [("SessionStart", "startup|clear"), ("PreToolUse", "Edit|Write|MultiEdit|NotebookEdit")]
+            {
+                let group = parsed["hooks"][event].as_array().expect("a list").last().expect("ours");
+                assert_eq!(group["matcher"], matcher);
+                assert_eq!(group["hooks"][0]["args"], serde_json::json!(["hook", "--recall"]));
+            }
+            assert_eq!(with_hook(&with, &hook(), true).expect("edited"), with, "a second time changes nothing");
+            let left_out = with_hook(&with, &hook(), false).expect("edited");
+            assert_eq!(left_out, with_hook(text, &hook(), false).expect("edited"));
+            assert_eq!(without_hook(&with).expect("edited"), text);
+            assert!(is_original(text, &with));
+        }
+    }
+
+    #[test]
     fn another_program_replaces_the_old_one() {
-        let old = with_hook(FILES[7], &Hook { program: "/old/unspool".into(), args: vec!["hook".into()] });
-        let new = with_hook(&old.expect("edited"), &hook()).expect("edited");
-        assert_eq!(new, with_hook(FILES[7], &hook()).expect("edited"));
+        let old = with_hook(FILES[7], &Hook { program: "/old/unspool".into(), args: vec!["hook".into()] }, false);
+        let new = with_hook(&old.expect("edited"), &hook(), false).expect("edited");
+        assert_eq!(new, with_hook(FILES[7], &hook(), false).expect("edited"));
     }
 
     #[test]
@@ -383,6 +420,8 @@ mod tests {
             ("unspool hook", true),
             ("\\\"/opt/x y/unspool\\\" hook", false),
             ("/usr/bin/unspool --root /x hook", true),
+            ("unspool hook --recall", true),
+            ("unspool --recall", false),
             ("unspool index", false),
             ("echo unspool hook", false),
             ("myunspool hook", false),
@@ -397,7 +436,7 @@ mod tests {
         for text in
             ["{", "[]", "{} {}", "\u{feff}{}", "// comment\n{}", "{\"hooks\": 1}", "{\"hooks\": {\"Stop\": {}}}"]
         {
-            assert!(with_hook(text, &hook()).is_err(), "{text}");
+            assert!(with_hook(text, &hook(), false).is_err(), "{text}");
         }
     }
 
@@ -412,18 +451,5 @@ mod tests {
             assert_eq!(Settings::parse(text).expect("read").cleanup_period_days, days, "{text}");
         }
         assert!(Settings::parse("{").is_err());
-    }
-
-    #[test]
-    fn complete_events_are_recognized() {
-        let event = br#"{"session_id":"a","transcript_path":"/x/a.jsonl","hook_event_name":"Stop"}"#;
-        assert_eq!(transcript_of(event), Some(PathBuf::from("/x/a.jsonl")));
-        assert!(is_whole(event) && is_whole(&[event.as_slice(), b"\n"].concat()));
-        for cut in 0..event.len() {
-            assert!(!is_whole(&event[..cut]));
-        }
-        for bad in [&b""[..], b"{}", b"[1]", b"\xff\xfe", b"{\"transcript_path\":1}"] {
-            assert_eq!(transcript_of(bad), None);
-        }
     }
 }

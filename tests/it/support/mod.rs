@@ -2,6 +2,7 @@
 
 // A sealed home to run the binary in.
 pub(crate) mod env;
+pub(crate) mod mcp_client;
 // Lines of transcripts.
 pub(crate) mod transcript;
 // Commands with a time limit, traced, or stopped halfway.

@@ -10,10 +10,10 @@ use unspool::units;
 use unspool::untrusted::one_line;
 
 use crate::atomic_write;
-use crate::cli::refresh::RefreshArgs;
 use crate::config::{self, Config};
 use crate::exit_code;
 use crate::out;
+use crate::refresh::RefreshArgs;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -9,11 +9,11 @@ use unspool::error::{Error, ErrorKind};
 use unspool::render;
 
 use crate::cli::file;
-use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
 use crate::exit_code;
 use crate::out;
 use crate::pager;
+use crate::refresh::RefreshArgs;
 
 /// Show which session wrote each line of a file
 ///

@@ -12,11 +12,11 @@ use unspool::error::{Error, ErrorKind};
 use unspool::render::Homes;
 use unspool::render::export::{Export, Form};
 
-use crate::cli::refresh::RefreshArgs;
 use crate::cli::show::{HowTools, PartsArgs};
 use crate::config::{self, Config};
 use crate::exit_code;
 use crate::out;
+use crate::refresh::RefreshArgs;
 
 /// Write conversations to files that can be shared
 ///

@@ -6,12 +6,14 @@ use unspool::archive::request::{FileQuestion, FileRequest};
 use unspool::render;
 use unspool::untrusted;
 
+use crate::agent;
 use crate::cli::filter::FilterArgs;
-use crate::cli::refresh::RefreshArgs;
+use crate::cli::format;
 use crate::config::Config;
 use crate::exit_code;
 use crate::out;
 use crate::pager;
+use crate::refresh::RefreshArgs;
 
 /// Show which sessions created, changed, renamed or deleted a file
 ///
@@ -51,8 +53,15 @@ pub(crate) struct FileArgs {
     #[arg(long)]
     json: bool,
 
+    /// With --format agent, leave out this many actions
+    #[arg(long, value_name = "N", requires = "format", default_value_t = 0)]
+    skip: usize,
+
     #[command(flatten)]
     refresh: RefreshArgs,
+
+    #[command(flatten)]
+    format: format::FormatArgs,
 }
 
 pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
@@ -64,6 +73,12 @@ pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
     };
     let request =
         FileRequest { path: args.path.clone(), question, filters: args.filter.filters(), reveal: args.reveal };
+    if let Some(view) = args.format.view(config, Vec::new()) {
+        let archive = args.refresh.open(config)?;
+        let request = FileRequest { reveal: false, ..request };
+        let found = agent::file(&archive, &request, args.skip, &config.context(), &view)?;
+        return format::print(config, &found);
+    }
     let files = match args.refresh.open(config)?.file(&request, &config.context())? {
         FileAnswer::Actions(files) => files,
         FileAnswer::Nothing(_) if args.json => return Ok(exit_code::NOTHING),

@@ -92,6 +92,11 @@ impl FilterArgs {
         "no_agents",
     ];
 
+    /// Reports whether the calling session is included.
+    pub(crate) fn include_current(&self) -> bool {
+        self.include_current
+    }
+
     /// Returns the filters as typed.
     pub(crate) fn filters(&self) -> Filters {
         let agents = match (self.agents, self.no_agents) {

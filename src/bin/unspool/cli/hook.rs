@@ -9,13 +9,15 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use unspool::error::{Error, ErrorKind};
+use unspool::transcript::settings::event::{self, Event};
 use unspool::transcript::settings::{self, Hook, Settings};
 
-use crate::atomic_write;
+use crate::cli::own_command::own_command;
+use crate::cli::recall;
 use crate::config::{self, Config, Global};
 use crate::exit_code;
 use crate::out;
-use crate::schedule::Tools;
+use crate::shared_file::{self, Change, Entry, named, read};
 
 /// The maximum time to wait for an event. The writer may never close the pipe.
 const DEADLINE: Duration = Duration::from_millis(25);
@@ -29,6 +31,10 @@ const MOST: usize = 1 << 20;
 /// always succeeds.
 #[derive(Args, Debug)]
 pub(crate) struct HookArgs {
+    /// Answer the event from the index instead of updating it
+    #[arg(long, hide = true)]
+    recall: bool,
+
     #[command(subcommand)]
     command: Option<HookCommand>,
 }
@@ -37,8 +43,9 @@ pub(crate) struct HookArgs {
 enum HookCommand {
     /// Add the hooks to Claude Code's settings.json
     ///
-    /// Adds two entries and changes nothing else; a backup of the file is kept next to it.
-    Install(EditArgs),
+    /// Adds two entries and changes nothing else; a backup of the file is kept next to it. Without --recall, hooks
+    /// installed with it are removed.
+    Install(InstallArgs),
     /// Show whether the hooks are installed
     Status(FileArgs),
     /// Remove the hooks from settings.json
@@ -62,6 +69,20 @@ struct EditArgs {
     dry_run: bool,
 }
 
+#[derive(Args, Debug)]
+struct InstallArgs {
+    #[command(flatten)]
+    edit: EditArgs,
+
+    /// Also remind Claude of earlier sessions: of this project when a session starts, and of a file's last change
+    /// before an edit
+    ///
+    /// Each reminder has at most 1 KB and comes at most once per session and file. There is none without a certain
+    /// match, or if it would take longer than 150 ms.
+    #[arg(long)]
+    recall: bool,
+}
+
 impl HookArgs {
     /// Reports whether Claude Code calls this, not a person.
     pub(crate) fn is_event(&self) -> bool {
@@ -70,12 +91,16 @@ impl HookArgs {
 }
 
 /// Handles an event. Errors are ignored, because Claude Code must not notice them.
-pub(crate) fn take_event(global: &Global) -> u8 {
+pub(crate) fn take_event(global: &Global, args: &HookArgs) -> u8 {
+    let start = Instant::now();
     out::hush();
     let _ = std::panic::catch_unwind(|| {
+        let event = read_event(DEADLINE).and_then(|event| Event::parse(&event));
+        if args.recall {
+            return recall::answer(global, event?, start);
+        }
         let config = Config::new(global).ok()?;
-        let transcript = read_event(DEADLINE).and_then(|event| settings::transcript_of(&event));
-        start_indexing(&config, transcript.as_deref()).ok()
+        start_indexing(&config, event.and_then(|event| event.transcript_path).as_deref()).ok()
     });
     exit_code::OK
 }
@@ -83,14 +108,14 @@ pub(crate) fn take_event(global: &Global) -> u8 {
 /// Reads an event from standard input. Returns `None` if nothing arrives in time.
 fn read_event(deadline: Duration) -> Option<Vec<u8>> {
     let end = Instant::now() + deadline;
-    let mut event = Vec::new();
-    while !settings::is_whole(&event) && event.len() < MOST {
+    let mut received = Vec::new();
+    while !event::is_whole(&received) && received.len() < MOST {
         match next_piece(end) {
-            Some(piece) if !piece.is_empty() => event.extend(piece),
+            Some(piece) if !piece.is_empty() => received.extend(piece),
             _ => break,
         }
     }
-    Some(event).filter(|event| !event.is_empty())
+    Some(received).filter(|received| !received.is_empty())
 }
 
 /// Returns the next bytes from standard input, waiting until `end` at most.
@@ -158,14 +183,12 @@ fn detach(_: &mut Command) {}
 
 pub(crate) fn run(config: &Config, args: &HookArgs) -> anyhow::Result<u8> {
     match &args.command {
-        Some(HookCommand::Install(args)) => {
-            let hook = hook(config)?;
-            edit(config, args, |text| settings::with_hook(text, &hook), "installed in", "already in")
+        Some(HookCommand::Install(InstallArgs { edit: args, recall })) => {
+            edit(config, args, &Hooks { hook: hook(config)?, recall: *recall }, Change::Add)
         }
         Some(HookCommand::Uninstall(args)) => {
-            let edited =
-                |text: &str| if text.trim().is_empty() { Ok(text.to_string()) } else { settings::without_hook(text) };
-            edit(config, args, edited, "removed from", "not in")
+            let hook = Hook { program: String::new(), args: Vec::new() };
+            edit(config, args, &Hooks { hook, recall: false }, Change::Remove)
         }
         Some(HookCommand::Status(args)) => status(config, args),
         None => Ok(exit_code::OK),
@@ -175,17 +198,8 @@ pub(crate) fn run(config: &Config, args: &HookArgs) -> anyhow::Result<u8> {
 /// Returns the hook to write to the settings. Claude Code's environment may differ from ours, so the hook includes the
 /// options for roots and index.
 fn hook(config: &Config) -> anyhow::Result<Hook> {
-    let program = Tools::new(config::path_folders(), None).stable_name_of(&std::env::current_exe()?);
-    crate::cli::schedule::warn_of_passing_place(&program);
-    let mut words = Vec::new();
-    for word in std::iter::once(program.into_os_string()).chain(config.carried_if_named()) {
-        words.push(word.into_string().map_err(|word| {
-            Error::new(ErrorKind::Usage, format!("\"{}\" is not valid UTF-8", word.to_string_lossy()))
-                .hint("use a folder with a simpler name, for example through a symbolic link")
-        })?);
-    }
-    words.push("hook".to_string());
-    Ok(Hook { program: words.remove(0), args: words })
+    let (program, args) = own_command(config, "hook")?;
+    Ok(Hook { program, args })
 }
 
 /// Returns the settings files: the one given, or those of the roots that exist.
@@ -203,84 +217,54 @@ fn files_of(config: &Config, args: &FileArgs) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn edit(
-    config: &Config,
-    args: &EditArgs,
-    change: impl Fn(&str) -> unspool::error::Result<String>,
-    done: &str,
-    unchanged: &str,
-) -> anyhow::Result<u8> {
+/// Our hooks in Claude Code's settings.
+struct Hooks {
+    hook: Hook,
+    recall: bool,
+}
+
+impl Entry for Hooks {
+    fn with(&self, text: &str) -> unspool::error::Result<String> {
+        settings::with_hook(text, &self.hook, self.recall)
+    }
+
+    fn without(&self, text: &str) -> unspool::error::Result<String> {
+        settings::without_hook(text)
+    }
+
+    fn is_in(&self, text: &str) -> unspool::error::Result<bool> {
+        Ok(!text.trim().is_empty() && !settings::installed(text)?.is_empty())
+    }
+
+    fn is_original(&self, before: &str, text: &str) -> bool {
+        settings::is_original(before, text)
+    }
+
+    fn blank(&self) -> &'static str {
+        settings::NEW_FILE
+    }
+}
+
+fn edit(config: &Config, args: &EditArgs, hooks: &Hooks, change: Change) -> anyhow::Result<u8> {
     let screen = config.screen();
+    let (done, unchanged) = match change {
+        Change::Add => ("installed in", "already in"),
+        Change::Remove => ("removed from", "not in"),
+    };
     for path in files_of(config, &args.file)? {
-        let old = read(&path)?;
-        // From the file without our hooks, so that nothing is left of them.
-        let base = original(&path, &old)?.unwrap_or_else(|| old.clone());
-        let new = change(&base).map_err(|error| named(&path, &error))?;
         let print = |what: &str| out::print(config.color, |out| writeln!(out, "{what} {}", screen.path(&path)));
-        if new == old {
-            print(unchanged)?;
-        } else if args.dry_run {
-            out::print(config.color, |out| write!(out, "# write {}\n{new}", path.display()))?;
-        } else {
-            write(&path, &old, &new)?;
-            print(done)?;
+        match shared_file::plan(&path, hooks, change)? {
+            None => print(unchanged)?,
+            Some(planned) if args.dry_run => {
+                out::print(config.color, |out| write!(out, "# write {}\n{}", path.display(), planned.new))?;
+            }
+            Some(planned) => {
+                planned.carry_out(hooks)?;
+                print(done)?;
+            }
         }
     }
     Ok(exit_code::OK)
-}
-
-/// Replaces the file and keeps a backup: of the file before the hooks were added, if possible. A file that unspool
-/// created is removed together with the hooks.
-fn write(path: &Path, old: &str, new: &str) -> anyhow::Result<()> {
-    let backup = backup_of(path);
-    if read(path)? != old {
-        return Err(Error::new(ErrorKind::Other, format!("{} was just changed by another program", path.display()))
-            .hint("try again")
-            .into());
-    }
-    let before = backup.is_file().then(|| read(&backup)).transpose()?;
-    let has_original = original(path, old)?.is_some();
-    if !has_original && settings::is_our_own(new, before.as_deref()) {
-        return Ok(fs_err::remove_file(path)?);
-    }
-    let exists = path.try_exists()?;
-    if exists && (!has_original || new.trim().is_empty() || settings::installed(new)?.is_empty()) {
-        atomic_write::replace(&backup, old.as_bytes())?;
-    } else if !exists && before.is_some_and(|before| before.trim().is_empty()) {
-        // It would be taken for what this file was before.
-        fs_err::remove_file(&backup)?;
-    }
-    Ok(atomic_write::replace(path, new.as_bytes())?)
-}
-
-/// Returns what the file was before our hooks were added to it, if the backup contains that.
-fn original(path: &Path, text: &str) -> anyhow::Result<Option<String>> {
-    let backup = backup_of(path);
-    let before = backup.is_file().then(|| read(&backup)).transpose()?;
-    Ok(before.filter(|before| settings::is_original(before, text)))
-}
-
-/// Returns the path of the backup of a settings file.
-fn backup_of(path: &Path) -> PathBuf {
-    let mut backup = path.as_os_str().to_os_string();
-    backup.push(".unspool-backup");
-    PathBuf::from(backup)
-}
-
-/// Returns the text of a file, or an empty text if it does not exist.
-fn read(path: &Path) -> anyhow::Result<String> {
-    match fs_err::read(path) {
-        Ok(bytes) => String::from_utf8(bytes).map_err(|error| {
-            let why = format!("cannot read {}: {error}", path.display());
-            Error::new(ErrorKind::Other, why).hint("fix the file; nothing was changed").into()
-        }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(Error::io("read", path, error).into()),
-    }
-}
-
-fn named(path: &Path, error: &Error) -> Error {
-    Error::new(error.kind, format!("{}: {error}", path.display())).hint(error.hint_text().unwrap_or_default())
 }
 
 fn status(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {

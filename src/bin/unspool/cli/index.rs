@@ -6,6 +6,7 @@ use clap::Args;
 use unspool::render;
 use unspool::update::{Report, UpdateOptions, update};
 
+use crate::claim::Claim;
 use crate::cli::backup::{self, BackupPace};
 use crate::config::{self, Config};
 use crate::exit_code;
@@ -81,9 +82,8 @@ fn run_once(config: &Config, args: &IndexArgs) -> anyhow::Result<Option<u8>> {
         wait: Duration::from_secs(args.wait),
         only: args.file.iter().map(std::path::absolute).collect::<Result<_, _>>()?,
     };
-    if args.settle {
-        // Claude Code may still be writing the lines that its hook reported.
-        std::thread::sleep(Duration::from_millis(300));
+    if args.settle && !settle(config, &options.only) {
+        return Ok(Some(exit_code::OK));
     }
     let updated = update(config.local.folder(), &config.roots, &options, &progress);
     progress.clear();
@@ -107,6 +107,17 @@ fn run_once(config: &Config, args: &IndexArgs) -> anyhow::Result<Option<u8>> {
             .for_each(|problem| out::note(&format!("{}: {}", problem.path.display(), problem.reason)));
     }
     Ok(Some(code.max(back_up(config, args, &report)?)))
+}
+
+/// Waits a moment, because Claude Code may still be writing the lines that its hook reported. Returns false if another run
+/// that has not started to read yet will read the same.
+fn settle(config: &Config, transcripts: &[std::path::PathBuf]) -> bool {
+    let claim = Claim::take(&Claim::path(|name| config.local.folder().beside(name), transcripts));
+    if matches!(claim, Ok(None)) {
+        return false;
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    true
 }
 
 /// Writes a backup if that was requested and is due. Returns the exit code for it.

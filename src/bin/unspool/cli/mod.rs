@@ -3,8 +3,8 @@
 mod completions;
 mod config;
 mod filter;
+mod format;
 mod help;
-mod refresh;
 mod backup;
 mod restore;
 mod status_background;
@@ -16,7 +16,10 @@ mod file;
 mod blame;
 mod recover;
 mod schedule;
+mod own_command;
+mod recall;
 mod hook;
+mod plugin;
 mod resume;
 mod stats;
 mod sessions;
@@ -25,6 +28,7 @@ mod export;
 mod status;
 mod verify;
 mod watch;
+mod mcp;
 mod why;
 mod dash_words;
 mod search;
@@ -126,6 +130,8 @@ enum Command {
     Help(help::HelpArgs),
     Schedule(schedule::ScheduleArgs),
     Hook(hook::HookArgs),
+    Mcp(mcp::McpArgs),
+    Plugin(plugin::PluginArgs),
     Watch(watch::WatchArgs),
 }
 
@@ -153,7 +159,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
     if let Command::Hook(args) = &cli.command
         && args.is_event()
     {
-        return Ok(hook::take_event(&cli.global));
+        return Ok(hook::take_event(&cli.global, args));
     }
     let config = Config::new(&cli.global)?;
     if crate::out::notes_are_seen() {
@@ -191,6 +197,8 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Help(_) => Ok(crate::exit_code::OK),
         Command::Schedule(args) => schedule::run(&config, &args),
         Command::Hook(args) => hook::run(&config, &args),
+        Command::Mcp(args) => mcp::run(&config, &args),
+        Command::Plugin(args) => plugin::run(&config, &args),
         Command::Watch(args) => watch::run(&config, &args),
     }
 }

@@ -12,11 +12,11 @@ use unspool::render;
 use unspool::untrusted;
 
 use crate::cli::file;
-use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
 use crate::exit_code;
 use crate::out;
 use crate::pager;
+use crate::refresh::RefreshArgs;
 
 /// Print an earlier version of a file, rebuilt from recorded sessions
 ///

@@ -8,10 +8,10 @@ use clap::Args;
 use unspool::archive::ResumeCommand;
 use unspool::error::{Error, ErrorKind};
 
-use crate::cli::refresh::RefreshArgs;
 use crate::config::{self, Config};
 use crate::exit_code;
 use crate::out;
+use crate::refresh::RefreshArgs;
 
 /// Continue a session in Claude Code
 ///

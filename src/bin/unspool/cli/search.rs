@@ -9,12 +9,14 @@ use unspool::render::json;
 use unspool::render::terminal::hits;
 use unspool::render::terminal::hits::{Extras, Listing};
 
+use crate::agent;
 use crate::cli::dash_words::joined;
 use crate::cli::filter::FilterArgs;
-use crate::cli::refresh::RefreshArgs;
+use crate::cli::format;
 use crate::config::Config;
 use crate::exit_code;
 use crate::out;
+use crate::refresh::RefreshArgs;
 
 /// The maximum number of results per call.
 const LIMIT_CAP: usize = 10_000;
@@ -79,6 +81,9 @@ pub(crate) struct SearchArgs {
 
     #[command(flatten)]
     shown: ShownArgs,
+
+    #[command(flatten)]
+    format: format::FormatArgs,
 }
 
 impl SearchArgs {
@@ -178,6 +183,15 @@ impl From<Order> for Sort {
 }
 
 pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
+    if let Some(view) = args
+        .format
+        .view(config, agent::left_out(&config.context(), args.filter.include_current()).into_iter().collect())
+    {
+        let archive = args.refresh.open(config)?;
+        let request = SearchRequest { other_half: true, ..request(config, args) };
+        let found = agent::search(&archive, &request, &config.context(), &view)?;
+        return format::print(config, &found);
+    }
     let start = Instant::now();
     let (archive, answer) = args.refresh.search(config, &request(config, args))?;
     let elapsed_ms = start.elapsed().as_secs_f64() * 1000.0;
@@ -239,6 +253,7 @@ fn request(config: &Config, args: &SearchArgs) -> SearchRequest {
         before,
         after,
         suggest: !args.shown.quiet,
+        other_half: false,
         reveal: args.shown.reveal,
     }
 }

@@ -5,12 +5,14 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use unspool::archive::request::{Order, SessionsRequest};
 use unspool::render::terminal::sessions as render;
 
+use crate::agent;
 use crate::cli::filter::FilterArgs;
-use crate::cli::refresh::RefreshArgs;
+use crate::cli::format;
 use crate::config::Config;
 use crate::exit_code;
 use crate::out;
 use crate::pager;
+use crate::refresh::RefreshArgs;
 
 /// List all sessions, newest first
 ///
@@ -48,6 +50,13 @@ pub(crate) struct SessionsArgs {
 
     #[command(flatten)]
     filter: FilterArgs,
+
+    /// With --format agent, continue after an earlier answer, with the cursor it printed
+    #[arg(long, value_name = "CURSOR", requires = "format")]
+    cursor: Option<String>,
+
+    #[command(flatten)]
+    format: format::FormatArgs,
 }
 
 /// Parses the name of a sort order.
@@ -60,8 +69,17 @@ fn order() -> impl TypedValueParser<Value = Order> {
 
 pub(crate) fn run(config: &Config, args: &SessionsArgs) -> anyhow::Result<u8> {
     let archive = args.refresh.open(config)?;
-    let request =
-        SessionsRequest { filters: args.filter.filters(), order: args.sort, reverse: args.reverse, limit: args.limit };
+    let request = SessionsRequest {
+        filters: args.filter.filters(),
+        order: args.sort,
+        reverse: args.reverse,
+        limit: args.limit,
+        after: args.cursor.clone(),
+    };
+    if let Some(view) = args.format.view(config, Vec::new()) {
+        let found = agent::sessions(&archive, &request, &config.context(), &view)?;
+        return format::print(config, &found);
+    }
     let answer = archive.sessions(&request, &config.context())?;
     answer.notes.iter().for_each(|note| out::note(&note.to_string()));
     let found = answer.sessions;

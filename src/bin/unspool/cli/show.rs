@@ -5,14 +5,17 @@ use std::io;
 use clap::{Args, ValueEnum};
 use unspool::archive::conversation::Turn;
 use unspool::archive::request::ConversationRequest;
+use unspool::render::agent as agent_text;
 use unspool::render::json;
 use unspool::render::terminal::conversation::{ConversationPrinter, Tools};
 
-use crate::cli::refresh::RefreshArgs;
+use crate::agent::{self, Part};
+use crate::cli::format;
 use crate::config::Config;
 use crate::exit_code;
 use crate::out;
 use crate::pager;
+use crate::refresh::RefreshArgs;
 
 /// Show a conversation
 ///
@@ -55,8 +58,19 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     json: bool,
 
+    /// With --format agent, start with this line of the transcript
+    #[arg(long, value_name = "LINE", requires = "format", default_value_t = 0)]
+    from: u64,
+
+    /// With --format agent, leave out this many characters of that line
+    #[arg(long, value_name = "CHARS", requires = "format", default_value_t = 0)]
+    skip: usize,
+
     #[command(flatten)]
     refresh: RefreshArgs,
+
+    #[command(flatten)]
+    format: format::FormatArgs,
 }
 
 /// The options of all commands that print a conversation: what to include besides its main thread.
@@ -103,8 +117,29 @@ impl From<HowTools> for Tools {
     }
 }
 
+/// Returns the part of the conversation that an agent asks for.
+fn part(args: &ShowArgs) -> Part {
+    let tools = match args.tools {
+        HowTools::Folded | HowTools::Calls => agent_text::Tools::Lines,
+        HowTools::Full => agent_text::Tools::Full,
+        HowTools::None => agent_text::Tools::None,
+    };
+    Part {
+        id: args.id.clone(),
+        around: args.around.clone(),
+        query: args.query.clone(),
+        before: args.context,
+        after: args.context,
+        reading: agent_text::Reading { tools, from: args.from, skip: args.skip, to: None },
+    }
+}
+
 pub(crate) fn run(config: &Config, args: &ShowArgs) -> anyhow::Result<u8> {
     let archive = args.refresh.open(config)?;
+    if let Some(mut view) = args.format.view(config, Vec::new()) {
+        let found = agent::read(&archive, part(args), &config.context(), &mut view)?;
+        return format::print(config, &found);
+    }
     let request = ConversationRequest {
         id: args.id.clone(),
         around: args.around.clone(),

@@ -12,10 +12,10 @@ use unspool::error::{Error, ErrorKind};
 use unspool::render;
 
 use crate::cli::filter::FilterArgs;
-use crate::cli::refresh::RefreshArgs;
 use crate::config::Config;
 use crate::exit_code;
 use crate::out;
+use crate::refresh::RefreshArgs;
 
 /// Show where time and tokens went
 ///

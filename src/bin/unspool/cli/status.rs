@@ -3,11 +3,11 @@
 use clap::Args;
 use unspool::render;
 
-use crate::cli::refresh::archive;
 use crate::cli::status_background;
 use crate::config::Config;
 use crate::exit_code;
 use crate::out;
+use crate::refresh::archive;
 
 /// Show the state of the index, and what could not be read
 #[derive(Args, Debug)]

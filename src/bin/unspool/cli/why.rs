@@ -5,12 +5,14 @@ use unspool::archive::FileAnswer;
 use unspool::archive::request::{FileQuestion, FileRequest};
 use unspool::error::{Error, ErrorKind};
 
+use crate::agent;
 use crate::cli::blame;
 use crate::cli::file;
-use crate::cli::refresh::RefreshArgs;
+use crate::cli::format;
 use crate::config::Config;
 use crate::exit_code;
 use crate::pager;
+use crate::refresh::RefreshArgs;
 
 /// Explain the origin of one line: the prompt, the replies, the change and earlier versions
 #[derive(Args, Debug)]
@@ -25,6 +27,9 @@ pub(crate) struct WhyArgs {
 
     #[command(flatten)]
     refresh: RefreshArgs,
+
+    #[command(flatten)]
+    format: format::FormatArgs,
 }
 
 pub(crate) fn run(config: &Config, args: &WhyArgs) -> anyhow::Result<u8> {
@@ -38,6 +43,11 @@ pub(crate) fn run(config: &Config, args: &WhyArgs) -> anyhow::Result<u8> {
     let lines = contents.lines().count();
     if line == 0 || line > lines {
         return Err(Error::new(ErrorKind::Usage, format!("{path} has lines 1 to {lines}, not {line}")).into());
+    }
+    if let Some(view) = args.format.view(config, Vec::new()) {
+        let archive = args.refresh.open(config)?;
+        let found = agent::why(&archive, path, line, Some(contents), &config.context(), &view)?;
+        return format::print(config, &found);
     }
     let question = FileQuestion::Why { contents, line };
     let request = FileRequest { path: path.to_string(), question, reveal: args.reveal, ..FileRequest::default() };

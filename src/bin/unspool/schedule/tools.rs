@@ -65,10 +65,12 @@ impl Tools {
 
     /// Returns the full path of a program, if it is found.
     pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
-        let names = [name.to_string(), format!("{name}.exe")];
-        let names = if cfg!(windows) { &names[..] } else { &names[..1] };
-        let places = self.system.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
-        places.into_iter().find(|path| is_program(path))
+        find_in(&self.system, name)
+    }
+
+    /// Returns the full path of a program that users install for themselves, if it is found in `PATH`.
+    pub(crate) fn find_in_path(&self, name: &str) -> Option<PathBuf> {
+        find_in(&self.path, name)
     }
 
     /// Returns the full path of a required program.
@@ -87,6 +89,13 @@ impl Tools {
         let mut named = self.path.iter().flat_map(|folder| [folder.join("unspool"), folder.join(name)]);
         named.find(|path| fs_err::canonicalize(path).is_ok_and(|path| path == real)).unwrap_or(program.to_path_buf())
     }
+}
+
+fn find_in(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
+    let names = [name.to_string(), format!("{name}.exe")];
+    let names = if cfg!(windows) { &names[..] } else { &names[..1] };
+    let mut places = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+    places.find(|path| is_program(path))
 }
 
 /// Runs a program to its end and collects its output.

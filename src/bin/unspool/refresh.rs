@@ -83,8 +83,12 @@ impl Runner for ChildProcess {
             match child.try_wait() {
                 Ok(Some(status)) => return Ok(matches!(status.code(), Some(0 | 3))),
                 Ok(None) if Instant::now() <= deadline => {}
-                // The child continues in the background. The next search will find its work done.
-                Ok(None) | Err(_) => return Ok(false),
+                // The child continues in the background. The next search will find its work done. A server waits for it
+                // on a thread, because a process that nobody waits for stays in the list of processes.
+                Ok(None) | Err(_) => {
+                    std::thread::spawn(move || child.wait());
+                    return Ok(false);
+                }
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(10));

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 /// The formatting of a JSON file.
 #[derive(Debug)]
-pub(super) struct Style {
+pub struct Style {
     /// One level of indentation; `None` if everything is on one line.
     indent: Option<String>,
     newline: &'static str,
@@ -16,7 +16,7 @@ pub(super) struct Style {
 
 impl Style {
     /// Detects the formatting of `text`.
-    pub(super) fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let indented = text.lines().map(|line| &line[..line.len() - line.trim_start().len()]).find(|i| !i.is_empty());
         let indent = text.trim().contains('\n').then(|| indented.unwrap_or("  ").to_string());
@@ -33,7 +33,7 @@ impl Style {
     }
 
     /// Formats a value as JSON for an indentation level.
-    pub(super) fn write(&self, value: &impl serde::Serialize, level: usize) -> Option<String> {
+    pub fn write(&self, value: &impl serde::Serialize, level: usize) -> Option<String> {
         let Some(indent) = &self.indent else { return serde_json::to_string(value).ok() };
         let mut bytes = Vec::new();
         let formatter = serde_json::ser::PrettyFormatter::with_indent(indent.as_bytes());
@@ -43,31 +43,31 @@ impl Style {
 }
 
 /// Returns the range of the top-level object of a text.
-pub(super) fn whole(text: &str) -> Result<Range<usize>, String> {
+pub fn whole(text: &str) -> Result<Range<usize>, String> {
     let value: &RawValue = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if value.get().starts_with('{') { Ok(range_of(text, value)) } else { Err("not a JSON object".to_string()) }
 }
 
 /// Returns the members of an object, in order; `None` if it is not an object.
-pub(super) fn members(text: &str, object: Range<usize>) -> Option<Vec<(String, Range<usize>)>> {
+pub fn members(text: &str, object: Range<usize>) -> Option<Vec<(String, Range<usize>)>> {
     let members: Members<'_> = serde_json::from_str(&text[object]).ok()?;
     Some(members.0.into_iter().map(|(key, value)| (key, range_of(text, value))).collect())
 }
 
 /// Returns the elements of an array, in order; `None` if it is not an array.
-pub(super) fn elements(text: &str, array: Range<usize>) -> Option<Vec<Range<usize>>> {
+pub fn elements(text: &str, array: Range<usize>) -> Option<Vec<Range<usize>>> {
     let elements: Vec<&RawValue> = serde_json::from_str(&text[array]).ok()?;
     Some(elements.into_iter().map(|value| range_of(text, value)).collect())
 }
 
 /// Returns the text without one element of an array.
-pub(super) fn without_element(text: &str, array: Range<usize>, at: usize) -> Option<String> {
+pub fn without_element(text: &str, array: Range<usize>, at: usize) -> Option<String> {
     let elements = elements(text, array.clone())?;
     without_item(text, array, &elements, at)
 }
 
 /// Returns the text without one member of an object.
-pub(super) fn without_member(text: &str, object: Range<usize>, name: &str) -> Option<String> {
+pub fn without_member(text: &str, object: Range<usize>, name: &str) -> Option<String> {
     let members = members(text, object.clone())?;
     let at = members.iter().rposition(|(key, _)| key == name)?;
     let values: Vec<Range<usize>> = members.into_iter().map(|(_, range)| range).collect();
@@ -75,19 +75,13 @@ pub(super) fn without_member(text: &str, object: Range<usize>, name: &str) -> Op
 }
 
 /// Returns the text with one more element at the end of an array, which is at indentation `level`.
-pub(super) fn with_element(
-    text: &str,
-    array: Range<usize>,
-    value: &str,
-    style: &Style,
-    level: usize,
-) -> Option<String> {
+pub fn with_element(text: &str, array: Range<usize>, value: &str, style: &Style, level: usize) -> Option<String> {
     let last = elements(text, array.clone())?.pop();
     Some(with_item(text, array, last, value, style, level))
 }
 
 /// Returns the text with one more member at the end of an object, which is at indentation `level`.
-pub(super) fn with_member(
+pub fn with_member(
     text: &str,
     object: Range<usize>,
     name: &str,

@@ -1,0 +1,67 @@
+//! The other half of a hit: a prompt is found by the words of a question, but people want its answer; an output is of no
+//! use without its command.
+
+use std::borrow::Cow;
+
+use crate::archive::closing::closing;
+use crate::archive::search::answer::OtherHalf;
+use crate::archive::tool_pairs::answers;
+use crate::document::{Document, Kind, Role};
+use crate::error::Result;
+use crate::index::{FileKey, Reader, Step};
+use crate::redact::redact;
+use crate::untrusted::Untrusted;
+
+/// Maximum number of characters of an answer or a command.
+const LENGTH: usize = 300;
+/// Documents before a result in which its call is looked for.
+const CALL_DISTANCE: usize = 256;
+
+/// Returns the other half of a hit, if it has one.
+pub(super) fn of(reader: &Reader, file: FileKey, hit: &Document, reveal: bool) -> Result<Option<OtherHalf>> {
+    match hit.kind {
+        Kind::Prompt | Kind::Queued | Kind::Command => answer_to(reader, file, hit, reveal),
+        Kind::ToolResult | Kind::Output => call_of(reader, file, hit, reveal),
+        _ => Ok(None),
+    }
+}
+
+/// Returns the end of the last answer to a prompt.
+fn answer_to(reader: &Reader, file: FileKey, hit: &Document, reveal: bool) -> Result<Option<OtherHalf>> {
+    let steps = reader.outline(file)?;
+    let first = steps.partition_point(|step| step.line <= hit.line);
+    let is_prompt = |step: &Step| matches!(step.kind, Kind::Prompt | Kind::Command) && step.role == hit.role;
+    let turn = steps[first..].iter().take_while(|step| !is_prompt(step));
+    let voice = if hit.role == Role::Subagent { Role::Subagent } else { Role::Assistant };
+    let Some(last) = turn.filter(|step| step.kind == Kind::Text && step.role == voice).last() else { return Ok(None) };
+    let answer = reader.read(last)?;
+    let text = closing(&shown(&answer.text, reveal), LENGTH);
+    Ok(Some(OtherHalf { uuid: answer.uuid.map(Untrusted::new), kind: Kind::Text, text: text.into() }))
+}
+
+/// Returns the call whose result was found.
+fn call_of(reader: &Reader, file: FileKey, hit: &Document, reveal: bool) -> Result<Option<OtherHalf>> {
+    let steps = reader.outline(file)?;
+    let end = steps.partition_point(|step| step.line < hit.line);
+    for step in steps[..end].iter().rev().take(CALL_DISTANCE).filter(|step| step.kind == Kind::ToolUse) {
+        let call = reader.read(step)?;
+        if answers(hit, &call) {
+            let text = beginning(&shown(&call.text, reveal));
+            return Ok(Some(OtherHalf { uuid: call.uuid.map(Untrusted::new), kind: Kind::ToolUse, text: text.into() }));
+        }
+    }
+    Ok(None)
+}
+
+fn shown(text: &str, reveal: bool) -> Cow<'_, str> {
+    if reveal { Cow::Borrowed(text) } else { redact(text) }
+}
+
+/// Returns the beginning of a text on one line.
+fn beginning(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}

@@ -1,0 +1,136 @@
+//! Renders the answer to a search.
+
+use serde_json::Value;
+
+use crate::archive::SearchAnswer;
+use crate::archive::search::{Hit, Match, SessionHits};
+use crate::archive::snippet::Snippet;
+use crate::document::Kind;
+use crate::render::agent::page::{Page, View, count, cut, quoted};
+use crate::render::agent::place::{place, resumable, speaker, title};
+
+/// Longest plain word that is not marked.
+const UNMARKED: usize = 3;
+/// Words that are listed as missing.
+const MISSING: usize = 10;
+
+impl View {
+    /// Renders the answer to a search. Returns the text and the number of sessions in it. If that is less than the answer
+    /// has, the caller should ask again for that many, so that the cursor of the next page is right.
+    pub fn search(&self, answer: &SearchAnswer) -> (String, usize) {
+        let mut page = Page::new(self, &head(answer));
+        if answer.matched == Match::None {
+            let hints: Vec<String> = answer.suggestions.iter().take(3).map(suggestion).collect();
+            let hint = if hints.is_empty() {
+                "hint: nothing in the indexed sessions matches; say so, or try other words for the same thing"
+                    .to_string()
+            } else {
+                format!("hint: try {}", hints.join("; or "))
+            };
+            return (page.finish(&hint, &[]), 0);
+        }
+        let mut shown = 0;
+        for found in &answer.sessions {
+            let hits: Vec<String> = found.hits.iter().map(|hit| self.hit(hit)).collect();
+            let top = self.session_head(found);
+            let whole = format!("{top}{}", hits.concat());
+            if !page.put(&whole) {
+                if shown == 0 {
+                    page.put(&top);
+                    page.put(hits.first().map_or("", String::as_str));
+                    shown = 1;
+                }
+                break;
+            }
+            shown += 1;
+        }
+        let cursor = answer.next.as_ref().map(|cursor| ("cursor", Value::from(cursor.as_str())));
+        let rest = answer.total_sessions.saturating_sub(answer.skipped + shown);
+        let last = match cursor {
+            Some(_) => format!("{} not shown", count(rest, "more session")),
+            None => "read_conversation takes any id above; quote session and date".to_string(),
+        };
+        (page.finish(&last, cursor.as_slice()), shown)
+    }
+
+    fn session_head(&self, found: &SessionHits) -> String {
+        let session = &found.session;
+        let hits = count(found.total, "hit");
+        let place = place(self, &session.project, &session.branch, session.last);
+        let id = self.name(&session.id);
+        format!("\nsession {id} · {place} · {hits} · {}\n{}", resumable(session), title(self, &session.title))
+    }
+
+    fn hit(&self, hit: &Hit) -> String {
+        let mut parts = vec![speaker(hit.role, hit.kind).to_string()];
+        parts.extend(hit.tool.iter().map(|tool| self.name(tool)));
+        parts.push(self.time(hit.timestamp));
+        parts.extend(hit.uuid.iter().map(|uuid| format!("message {}", self.name(uuid))));
+        if let Some(agent) = &hit.agent {
+            parts.push(format!("in subagent {} of this session", self.name(agent)));
+        }
+        if hit.error {
+            parts.push("failed".to_string());
+        }
+        if hit.weak {
+            parts.push("weak match".to_string());
+        }
+        let mut text = format!("- {}\n{}", parts.join(" · "), quoted(&self.snippet(&hit.snippet)));
+        if let Some(other) = &hit.other_half {
+            let what = if other.kind == Kind::Text { "end of the answer" } else { "output of the command" };
+            let id = other.uuid.as_ref().map(|uuid| format!(", message {}", self.name(uuid))).unwrap_or_default();
+            text += &format!("  {what}{id}:\n{}", quoted(&self.safe(&other.text.line())));
+        }
+        text
+    }
+
+    /// Returns a snippet with its matches in guillemets.
+    fn snippet(&self, snippet: &Snippet) -> String {
+        let mut text = String::new();
+        let mut end = 0;
+        for (from, to) in snippet.ranges.iter().copied().filter(|(from, to)| from < to) {
+            if from < end || to > snippet.text.len() {
+                continue;
+            }
+            text += &snippet.text[end..from];
+            let word = &snippet.text[from..to];
+            // Marks around "the" and "is" cost characters and tell nothing.
+            let is_common = word.len() <= UNMARKED && word.chars().all(|c| c.is_ascii_alphabetic());
+            text += &if is_common { word.to_string() } else { format!("«{word}»") };
+            end = to;
+        }
+        text += &snippet.text[end..];
+        let text = text.replace('\n', " ");
+        let (before, after) = (if snippet.cut_before { "… " } else { "" }, if snippet.cut_after { " …" } else { "" });
+        self.safe(&format!("{before}{text}{after}"))
+    }
+}
+
+fn head(answer: &SearchAnswer) -> Vec<String> {
+    let quality = match answer.matched {
+        Match::None => "none",
+        Match::Some => "some words",
+        Match::Corrected => "corrected",
+        Match::All => "all words",
+    };
+    let first = answer.skipped + 1;
+    let shown = match answer.total_sessions {
+        0 => String::new(),
+        total => format!(" in {} · from session {first}", count(total, "session")),
+    };
+    let mut head = vec![format!("match: {quality} · {}{shown}", count(answer.total_hits, "hit"))];
+    if !answer.missing.is_empty() {
+        let words = answer.missing.iter().take(MISSING).map(|word| cut(word, 40)).collect::<Vec<_>>().join(", ");
+        head.push(format!("missing: {words}"));
+    }
+    if answer.by_said {
+        head.push("ranked as a question: by what was said, not by what tools printed".to_string());
+    }
+    head.extend(answer.notes.iter().take(3).map(|note| format!("note: {note}")));
+    head
+}
+
+fn suggestion(other: &crate::archive::search::Suggestion) -> String {
+    let query = other.query.as_ref().map(|query| format!(": {}", cut(query, 60))).unwrap_or_default();
+    format!("{}{query} ({})", other.change, count(other.hits, "hit"))
+}
