@@ -54,7 +54,7 @@ pub use history::FileAnswer;
 pub use local::Local;
 pub use note::Note;
 use request::{Context, ConversationRequest, FileRequest, SearchRequest, SessionsRequest, StatsRequest};
-pub use resume::{ResumeCommand, quoted};
+pub use resume::{ResumeCommand, ShellSyntax, quoted};
 pub use runner::{NoRunner, Runner, ThreadRunner};
 pub use search::SearchAnswer;
 pub use serialize::timestamp;

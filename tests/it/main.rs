@@ -22,6 +22,8 @@ mod config;
 mod docs;
 // The library as another program uses it.
 mod library;
+// Shells with the key binding of `unspool init`.
+mod prompt;
 // Whole screens, compared with snapshots.
 mod screens;
 

@@ -1,6 +1,9 @@
 //! The commands, one file each, and the dispatch to them.
 
+mod shells;
+mod keys;
 mod completions;
+mod init;
 mod config;
 mod filter;
 mod help;
@@ -122,6 +125,7 @@ enum Command {
     Schema,
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
+    Init(init::InitArgs),
     Man(man::ManArgs),
     Help(help::HelpArgs),
     Schedule(schedule::ScheduleArgs),
@@ -146,6 +150,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         // These must work even if the configuration is invalid.
         Command::Config(args) => return config::run(&cli.global, args),
         Command::Completions(args) => return completions::run(Cli::command(), args),
+        Command::Init(args) => return init::run(Cli::command(), args),
         Command::Man(args) => return man::run(Cli::command(), args),
         Command::Help(args) => return help::run(Cli::command(), &cli.global, args),
         _ => {}
@@ -188,7 +193,9 @@ pub(crate) fn run() -> anyhow::Result<u8> {
             out::print(config.color, |out| out.write_all(json::schema().as_bytes()))?;
             Ok(exit_code::OK)
         }
-        Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Help(_) => Ok(crate::exit_code::OK),
+        Command::Config(_) | Command::Completions(_) | Command::Init(_) | Command::Man(_) | Command::Help(_) => {
+            Ok(exit_code::OK)
+        }
         Command::Schedule(args) => schedule::run(&config, &args),
         Command::Hook(args) => hook::run(&config, &args),
         Command::Watch(args) => watch::run(&config, &args),

@@ -9,6 +9,7 @@ use unspool::archive::ResumeCommand;
 use unspool::error::{Error, ErrorKind};
 
 use crate::cli::refresh::RefreshArgs;
+use crate::cli::shells::Shell;
 use crate::config::{self, Config};
 use crate::exit_code;
 use crate::out;
@@ -31,6 +32,10 @@ pub(crate) struct ResumeArgs {
     #[arg(long)]
     print: bool,
 
+    /// Print it for zsh, bash, fish, nu or powershell [default: as in zsh and bash]
+    #[arg(long, value_enum, value_name = "SHELL", hide_possible_values = true, requires = "print")]
+    shell: Option<Shell>,
+
     #[command(flatten)]
     refresh: RefreshArgs,
 }
@@ -40,7 +45,8 @@ pub(crate) fn run(config: &Config, args: &ResumeArgs) -> anyhow::Result<u8> {
     let (resume, notes) = archive.resume(&args.id, args.fork, &config.context())?;
     notes.iter().for_each(|note| out::note(&note.to_string()));
     if args.print {
-        out::print(config.color, |out| writeln!(out, "{}", resume.shell()))?;
+        let syntax = args.shell.map(Shell::syntax).unwrap_or_default();
+        out::print(config.color, |out| writeln!(out, "{}", resume.typed(syntax)))?;
         return Ok(exit_code::OK);
     }
     let Some(claude) = find_program("claude") else {
