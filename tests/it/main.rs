@@ -24,6 +24,8 @@ mod docs;
 mod library;
 // Shells with the key binding of `unspool init`.
 mod prompt;
+// The terminal UI, driven by keys.
+mod tui;
 // Whole screens, compared with snapshots.
 mod screens;
 

@@ -12,7 +12,7 @@ use crate::support::transcript::{session, user_line};
 /// The picker here chooses what it is told to, so that only the shell is tested: with `chosen` it prints the id in that
 /// file, and without it ends as after Esc. It also notes the query it was given.
 const PICKER: &str = r#"#!/bin/sh
-[ "$1" = pick ] || exec "$(dirname "$0")/real" "$@"
+[ "$1" = pick ] || exec "${0%/*}/real" "$@"
 shift
 printf '%s\n' "$@" >"$HOME/query"
 [ -t 0 ] && [ -t 2 ] || exit 9
