@@ -33,6 +33,8 @@ pub mod search;
 pub mod sessions;
 mod resume;
 pub mod conversation;
+pub mod occurrences;
+pub mod names;
 pub mod history;
 pub mod stats;
 pub mod upkeep;
@@ -49,11 +51,16 @@ use std::time::Duration;
 use crate::error::Result;
 use crate::update::{Lag, lag};
 pub use backend::Backend;
-pub use conversation::ConversationAnswer;
+pub use conversation::{ConversationAnswer, Reading};
 pub use history::FileAnswer;
 pub use local::Local;
+pub use names::NameCount;
 pub use note::Note;
-use request::{Context, ConversationRequest, FileRequest, SearchRequest, SessionsRequest, StatsRequest};
+pub use occurrences::Occurrences;
+use request::{
+    Context, ConversationRequest, FileRequest, NamesRequest, ReadingRequest, SearchRequest, SessionsRequest,
+    StatsRequest,
+};
 pub use resume::{ResumeCommand, ShellSyntax, quoted};
 pub use runner::{NoRunner, Runner, ThreadRunner};
 pub use search::SearchAnswer;
@@ -178,6 +185,22 @@ impl Archive {
     /// Opens a conversation.
     pub fn conversation(&self, request: &ConversationRequest, context: &Context) -> Result<ConversationAnswer> {
         self.backend.conversation(request, context)
+    }
+
+    /// Opens a conversation whose blocks can be read in any order.
+    pub fn reading(&self, request: &ReadingRequest) -> Result<Reading> {
+        conversation::reading::open(&self.local.reader()?, request)
+    }
+
+    /// Finds all hits of a search in the session of a conversation, in order. They belong to the same commit as the
+    /// conversation.
+    pub fn occurrences(&self, reading: &Reading, request: &SearchRequest, context: &Context) -> Result<Occurrences> {
+        occurrences::find(reading, request, context)
+    }
+
+    /// Returns the names that a filter can have, those of most sessions or messages first.
+    pub fn names(&self, request: &NamesRequest) -> Result<Vec<NameCount>> {
+        names::answer(&*self.local.reader()?, request)
     }
 
     /// Answers a question about a file: its changes, the authors of its lines, or its earlier contents.

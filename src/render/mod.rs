@@ -9,5 +9,6 @@ pub mod stats_json;
 pub mod terminal;
 pub mod stats_html;
 pub mod export;
+pub mod blocks;
 
 pub use message::Homes;

@@ -10,6 +10,7 @@ mod pager;
 mod progress;
 mod schedule;
 mod watch;
+mod tui;
 mod cli;
 
 use std::process::ExitCode;

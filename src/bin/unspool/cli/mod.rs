@@ -31,6 +31,8 @@ mod watch;
 mod why;
 mod dash_words;
 mod search;
+mod tui;
+mod pick;
 
 use std::ffi::OsString;
 
@@ -105,6 +107,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Search(search::SearchArgs),
+    Tui(tui::TuiArgs),
+    Pick(pick::PickArgs),
     File(file::FileArgs),
     Blame(blame::BlameArgs),
     Why(why::WhyArgs),
@@ -135,7 +139,10 @@ enum Command {
 
 /// Parses the command line and runs the command.
 pub(crate) fn run() -> anyhow::Result<u8> {
-    let args: Vec<OsString> = std::env::args_os().map(plain).collect();
+    let mut args: Vec<OsString> = std::env::args_os().map(plain).collect();
+    if command_at(&args).is_none() && !asks_for_text(&args) && crate::config::why_no_ui().is_none() {
+        args.push("tui".into());
+    }
     if args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json") {
         out::speak_json();
     }
@@ -173,6 +180,8 @@ pub(crate) fn run() -> anyhow::Result<u8> {
                 .for_each(|hint| out::note(&format!("hint: {hint}")));
             Ok(code)
         }
+        Command::Tui(args) => tui::run(&config, &args),
+        Command::Pick(args) => pick::run(&config, &args),
         Command::File(args) => file::run(&config, &args),
         Command::Blame(args) => blame::run(&config, &args),
         Command::Why(args) => why::run(&config, &args),
@@ -200,6 +209,11 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         Command::Hook(args) => hook::run(&config, &args),
         Command::Watch(args) => watch::run(&config, &args),
     }
+}
+
+/// Reports whether the arguments ask for the help or the version.
+fn asks_for_text(args: &[OsString]) -> bool {
+    args.iter().any(|arg| arg.to_str().is_some_and(|arg| ["-h", "--help", "-V", "--version"].contains(&arg)))
 }
 
 /// Marks an argument with a blank as text to search for, even if it starts with a dash: a line of a list or a diff.

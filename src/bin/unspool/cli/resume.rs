@@ -56,7 +56,7 @@ pub(crate) fn run(config: &Config, args: &ResumeArgs) -> anyhow::Result<u8> {
     start(&claude, &resume)
 }
 
-fn find_program(name: &str) -> Option<PathBuf> {
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path: OsString = config::var("PATH")?;
     let extensions: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ""] } else { &[""] };
     let places = std::env::split_paths(&path)
@@ -75,14 +75,14 @@ fn command(claude: &Path, resume: &ResumeCommand) -> Command {
 
 /// Replaces this process with Claude Code.
 #[cfg(unix)]
-fn start(claude: &Path, resume: &ResumeCommand) -> anyhow::Result<u8> {
+pub(crate) fn start(claude: &Path, resume: &ResumeCommand) -> anyhow::Result<u8> {
     use std::os::unix::process::CommandExt as _;
     Err(Error::io("run", claude, command(claude, resume).exec()).into())
 }
 
 /// Runs Claude Code and returns its exit code.
 #[cfg(not(unix))]
-fn start(claude: &Path, resume: &ResumeCommand) -> anyhow::Result<u8> {
+pub(crate) fn start(claude: &Path, resume: &ResumeCommand) -> anyhow::Result<u8> {
     let status = command(claude, resume).status().map_err(|error| Error::io("run", claude, error))?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit_code::FAILED))
 }
