@@ -35,6 +35,8 @@ pub mod sessions;
 mod resume;
 pub mod conversation;
 pub mod outline;
+pub mod occurrences;
+pub mod names;
 pub mod history;
 pub mod recall;
 pub mod stats;
@@ -52,16 +54,19 @@ use std::time::Duration;
 use crate::error::Result;
 use crate::update::{Lag, lag};
 pub use backend::Backend;
-pub use conversation::ConversationAnswer;
+pub use conversation::{ConversationAnswer, Reading};
 pub use history::FileAnswer;
 pub use local::Local;
+pub use names::NameCount;
 pub use note::Note;
+pub use occurrences::Occurrences;
 pub use outline::OutlineAnswer;
 pub use recall::{LastChange, RecentSession};
 use request::{
-    Context, ConversationRequest, FileRequest, OutlineRequest, SearchRequest, SessionsRequest, StatsRequest,
+    Context, ConversationRequest, FileRequest, NamesRequest, OutlineRequest, ReadingRequest, SearchRequest,
+    SessionsRequest, StatsRequest,
 };
-pub use resume::{ResumeCommand, quoted};
+pub use resume::{ResumeCommand, ShellSyntax, quoted};
 pub use runner::{NoRunner, Runner, ThreadRunner};
 pub use search::SearchAnswer;
 pub use serialize::timestamp;
@@ -214,6 +219,22 @@ impl Archive {
     /// Lists the prompts of a session or subagent, each with what came of it.
     pub fn outline(&self, request: &OutlineRequest) -> Result<OutlineAnswer> {
         self.backend.outline(request)
+    }
+
+    /// Opens a conversation whose blocks can be read in any order.
+    pub fn reading(&self, request: &ReadingRequest) -> Result<Reading> {
+        conversation::reading::open(&self.local.reader()?, request)
+    }
+
+    /// Finds all hits of a search in the session of a conversation, in order. They belong to the same commit as the
+    /// conversation.
+    pub fn occurrences(&self, reading: &Reading, request: &SearchRequest, context: &Context) -> Result<Occurrences> {
+        occurrences::find(reading, request, context)
+    }
+
+    /// Returns the names that a filter can have, those of most sessions or messages first.
+    pub fn names(&self, request: &NamesRequest) -> Result<Vec<NameCount>> {
+        names::answer(&*self.local.reader()?, request)
     }
 
     /// Answers a question about a file: its changes, the authors of its lines, or its earlier contents.

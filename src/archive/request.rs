@@ -160,6 +160,32 @@ pub struct OutlineRequest {
     pub reveal: bool,
 }
 
+/// A conversation to read in any order.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct ReadingRequest {
+    /// A session, a subagent or a message, by id or the beginning of it.
+    pub id: String,
+    /// True to include text inserted by Claude Code itself.
+    pub meta: bool,
+    /// True to include messages abandoned by a rewind.
+    pub abandoned: bool,
+    /// True to show secrets.
+    pub reveal: bool,
+}
+
+/// A request for the names that a filter can have.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub struct NamesRequest {
+    /// The field: `project`, `branch`, `tool`, `model`, `role`, `kind`.
+    pub field: String,
+    /// The part of the name that was typed.
+    pub typed: String,
+    /// The number of names. The default is 20.
+    pub limit: Option<usize>,
+}
+
 /// A request about a file.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]

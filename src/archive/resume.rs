@@ -20,12 +20,56 @@ pub struct ResumeCommand {
     pub args: Vec<String>,
 }
 
+/// How a shell quotes words and joins commands.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ShellSyntax {
+    /// sh, bash, zsh and other shells like them.
+    #[default]
+    Posix,
+    /// fish.
+    Fish,
+    /// Nushell.
+    Nu,
+    /// PowerShell 5 and later.
+    PowerShell,
+}
+
 impl ResumeCommand {
-    /// Returns the command as it is typed in a shell.
+    /// Returns the command as it is typed in a shell such as sh.
     pub fn shell(&self) -> String {
-        let dir = self.config_dir.as_ref().map(|dir| format!("CLAUDE_CONFIG_DIR={} ", quoted(&dir.to_string_lossy())));
-        let args: Vec<String> = self.args.iter().map(|arg| quoted(arg)).collect();
-        format!("cd {} && {}claude {}", quoted(&self.folder.to_string_lossy()), dir.unwrap_or_default(), args.join(" "))
+        self.typed(ShellSyntax::Posix)
+    }
+
+    /// Returns the command as it is typed in a shell.
+    pub fn typed(&self, syntax: ShellSyntax) -> String {
+        let folder = syntax.quoted(&self.folder.to_string_lossy());
+        let dir = self.config_dir.as_ref().map(|dir| syntax.quoted(&dir.to_string_lossy()));
+        let dir = dir.map(|dir| match syntax {
+            ShellSyntax::Posix | ShellSyntax::Fish | ShellSyntax::Nu => format!("CLAUDE_CONFIG_DIR={dir} "),
+            ShellSyntax::PowerShell => format!("$env:CLAUDE_CONFIG_DIR = {dir}; "),
+        });
+        let args: Vec<String> = self.args.iter().map(|arg| syntax.quoted(arg)).collect();
+        let claude = format!("{}claude {}", dir.unwrap_or_default(), args.join(" "));
+        match syntax {
+            ShellSyntax::Posix | ShellSyntax::Fish => format!("cd {folder} && {claude}"),
+            ShellSyntax::Nu | ShellSyntax::PowerShell => format!("cd {folder}; {claude}"),
+        }
+    }
+}
+
+impl ShellSyntax {
+    /// Quotes a word, if it needs that.
+    fn quoted(self, word: &str) -> String {
+        match self {
+            Self::Posix => quoted(word),
+            _ if is_plain(word) => word.to_string(),
+            Self::Fish => format!("'{}'", word.replace('\\', "\\\\").replace('\'', "\\'")),
+            Self::Nu if word.contains('\'') => {
+                format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
+            }
+            Self::Nu => format!("'{word}'"),
+            Self::PowerShell => format!("'{}'", word.replace('\'', "''")),
+        }
     }
 }
 
@@ -72,7 +116,7 @@ fn folder_of(session: &Session) -> PathBuf {
     PathBuf::from(matching.unwrap_or(session.project.raw()))
 }
 
-/// Quotes a word for a shell, if it needs that.
+/// Quotes a word for a shell such as sh, if it needs that.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./~:@%+=,".contains(c);
     if !word.is_empty() && !word.starts_with('~') && word.chars().all(is_plain) {
@@ -80,6 +124,11 @@ pub fn quoted(word: &str) -> String {
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
     }
+}
+
+/// Reports whether a word needs quotes in no shell.
+fn is_plain(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
 }
 
 #[cfg(test)]
@@ -91,5 +140,30 @@ mod tests {
         assert_eq!(quoted("/home/u/x"), "/home/u/x");
         assert_eq!(quoted("/my docs/it's"), "'/my docs/it'\\''s'");
         assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn each_shell_gets_its_own_command() {
+        let command = |folder: &str, config_dir: Option<&str>| ResumeCommand {
+            folder: PathBuf::from(folder),
+            config_dir: config_dir.map(PathBuf::from),
+            args: vec!["--resume".into(), "0500".into()],
+        };
+        use ShellSyntax::{Fish, Nu, Posix, PowerShell};
+        for (syntax, folder, config_dir, expected) in [
+            (Posix, "/home/u/x", None, "cd /home/u/x && claude --resume 0500"),
+            (Posix, "/it's", Some("/my docs"), r"cd '/it'\''s' && CLAUDE_CONFIG_DIR='/my docs' claude --resume 0500"),
+            (Fish, "/it's a\\b", Some("/x"), r"cd '/it\'s a\\b' && CLAUDE_CONFIG_DIR=/x claude --resume 0500"),
+            (Nu, "/my docs", Some("/a b"), "cd '/my docs'; CLAUDE_CONFIG_DIR='/a b' claude --resume 0500"),
+            (Nu, "/it's \"so\"", None, r#"cd "/it's \"so\""; claude --resume 0500"#),
+            (
+                PowerShell,
+                r"C:\it's",
+                Some("D:/x"),
+                r"cd 'C:\it''s'; $env:CLAUDE_CONFIG_DIR = 'D:/x'; claude --resume 0500",
+            ),
+        ] {
+            assert_eq!(command(folder, config_dir).typed(syntax), expected);
+        }
     }
 }

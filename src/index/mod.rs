@@ -33,7 +33,7 @@ pub use rank::spelling::{Corrections, Meant};
 pub use rank::{Factors, Ranked, Search, Sort};
 pub use read::by_file::{About, PromptPlace, Spelling};
 pub use read::filter::{Listed, UnknownName};
-pub use read::outline::Step;
+pub use read::outline::{Spot, Step};
 pub use read::rows::{MessageRow, Names, Row, RowAt, Spent};
 pub use read::{Reader, Size};
 pub use salvage::OldFile;

@@ -10,5 +10,6 @@ pub mod terminal;
 pub mod stats_html;
 pub mod export;
 pub mod agent;
+pub mod blocks;
 
 pub use message::Homes;

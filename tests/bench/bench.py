@@ -21,6 +21,7 @@ from pathlib import Path
 
 import calibrate
 import reader
+from terminal import Terminal
 
 HERE = Path(__file__).resolve().parent
 REPO = HERE.parent.parent
@@ -108,6 +109,7 @@ class Bench:
         rows += self.commands()
         rows += self.exact()
         rows += self.resident()
+        rows += self.terminal()
         rows += self.growth()
         return rows
 
@@ -301,6 +303,41 @@ class Bench:
             row("search in a running process: p50 / cold search", measured["p50_ms"] / search, None, None),
             row("search in a running process: p95 / cold search", measured["p95_ms"] / search, None, None),
             row("memory after 10,000 searches / after 1,000", measured["rss_end"] / measured["rss_begin"], 1.1, None),
+        ]
+
+    def terminal(self):
+        """The terminal UI: from a key to its paint, and to the open conversation, beside a search in a running process."""
+        command = [str(part) for part in (self.program, "--root", self.root, "--index-dir", self.index, "tui")]
+        ui = Terminal(command)
+        first_frame, list_painted = ui.painted(ui.started)
+        echoes, results, opened, steps = [], [], [], []
+        for query in self.queries()[:25]:
+            for letter in query:
+                echo, result = ui.press(letter)
+                echoes.append(echo * 1000)
+                results.append(result * 1000)
+            opened.append(ui.press("\r")[1] * 1000)
+            steps += [ui.press("n")[0] * 1000 for _ in range(3)]
+            ui.press("q")
+            ui.press("\x15")
+        memory = ui.memory_mb()
+        ui.end()
+        figures = {"echo": echoes, "results": results, "open": opened, "next_hit": steps}
+        share = lambda of, percent: sorted(of)[min(len(of) - 1, len(of) * percent // 100)]
+        self.raw["terminal"] = {
+            "first_frame_ms": first_frame * 1000, "list_ms": list_painted * 1000, "memory_mb": memory,
+            **{name: {"p50_ms": share(of, 50), "p95_ms": share(of, 95), "max_ms": max(of), "count": len(of)} for name, of in figures.items()},
+        }
+        p50 = self.raw["resident"]["p50_ms"]
+        return [
+            row("terminal: key to results p50 / search in a running process", share(results, 50) / p50, None, None),
+            row("terminal: key to echo p95, ms", share(echoes, 95), 16, None),
+            row("terminal: key to results p50, ms", share(results, 50), 30, None),
+            row("terminal: key to results p95, ms", share(results, 95), 60, None),
+            row("terminal: open at a hit p95, ms", share(opened, 95), 150, 50),
+            row("terminal: next hit p95, ms", share(steps, 95), 16, None),
+            row("terminal: first frame, ms", first_frame * 1000, 50, None),
+            row("terminal: memory, MB", memory, 150, None),
         ]
 
     def edited_paths(self, count):

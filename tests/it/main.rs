@@ -22,6 +22,10 @@ mod config;
 mod docs;
 // The library as another program uses it.
 mod library;
+// Shells with the key binding of `unspool init`.
+mod prompt;
+// The terminal UI, driven by keys.
+mod tui;
 // Whole screens, compared with snapshots.
 mod screens;
 

@@ -7,6 +7,7 @@
 mod message;
 mod target;
 mod plan;
+pub(crate) mod reading;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::transcript::discover::SourceKind;
 use crate::untrusted::Untrusted;
 pub use message::Message;
 use plan::{Plan, Planned};
+pub use reading::{Block, BlockSort, BlockText, Reading};
 pub(crate) use target::resolve;
 pub use target::{SHORTEST_ID, Target};
 
@@ -51,6 +53,9 @@ pub struct Agent {
     pub answers: u64,
     /// Its tool calls.
     pub tool_uses: u64,
+    /// The time of its first message.
+    #[serde(skip)]
+    pub first: Option<i64>,
     /// Its file.
     #[serde(skip)]
     key: Option<FileKey>,
@@ -306,9 +311,7 @@ impl Conversation {
     fn plan(&self, scope: Scope) -> Plan {
         let said: HashSet<u64> =
             self.steps.iter().filter(|step| step.kind == Kind::Prompt).map(|step| step.text_hash).collect();
-        // A subagent's own file contains only the subagent.
-        let is_agents = self.file.as_ref().is_some_and(|file| file.source_kind() == SourceKind::Agent);
-        let inner = scope.inner || is_agents || self.is_seen;
+        let inner = scope.inner || self.is_of_agent();
         let scope = Scope { inner, ..scope };
         let mut plan = Plan { scope, said, abandoned: self.abandoned(), steps: Vec::new() };
         plan.take(&self.steps);
@@ -331,6 +334,11 @@ impl Conversation {
             from: scope.from.unwrap_or(0),
             reveal: scope.reveal,
         }
+    }
+
+    /// Reports whether this is the conversation of a subagent, in its own file or in that of its parent.
+    fn is_of_agent(&self) -> bool {
+        self.is_seen || self.file.as_ref().is_some_and(|file| file.source_kind() == SourceKind::Agent)
     }
 
     /// Returns the ranges of abandoned lines, in order, without overlaps.
@@ -363,7 +371,14 @@ fn agent_of(file: &Checkpoint) -> Agent {
     let state = &file.state;
     let title = redact(agent_title(state)).into_owned();
     let id = file.agent_id().unwrap_or_default().to_string();
-    Agent { id, title, answers: state.totals.answers, tool_uses: state.totals.calls, key: Some(file.key()) }
+    Agent {
+        id,
+        title,
+        answers: state.totals.answers,
+        tool_uses: state.totals.calls,
+        first: file.summary().first,
+        key: Some(file.key()),
+    }
 }
 
 /// The places of the messages of a conversation, without their texts.

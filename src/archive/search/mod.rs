@@ -155,6 +155,44 @@ impl Found {
     }
 }
 
+/// Returns all hits of a search, oldest first, and the query and corrections that mark them in texts.
+pub(crate) fn all_hits(
+    reader: &Reader,
+    request: &SearchRequest,
+    context: &Context,
+) -> Result<(Ranked, Query, Corrections)> {
+    let question = Question { sort: Sort::Oldest, ..interpret::interpret(reader, request, context)? };
+    let plain = interpret::plain_reading(reader, &question)?;
+    let first = plain.clone().unwrap_or_else(|| question.query.clone());
+    let found = hits_of(reader, &question, first)?;
+    if !found.0.hits().is_empty() || plain.is_some() {
+        return Ok(found);
+    }
+    match interpret::second_reading(reader, &question)? {
+        Some(second) => hits_of(reader, &question, second),
+        None => Ok(found),
+    }
+}
+
+/// Returns all hits of one reading of a query, in the order of the question.
+fn hits_of(reader: &Reader, question: &Question, query: Query) -> Result<(Ranked, Query, Corrections)> {
+    let is_path = query.shape != Shape::Path && reader.names_file(&query)?;
+    let query = if is_path { Query { shape: Shape::Path, ..query } } else { query };
+    let corrections = reader.corrections(&query)?;
+    let search = Search {
+        query: &query,
+        filter: &question.filter,
+        corrections: &corrections,
+        sort: question.sort,
+        strict: corrections.all_guessed(),
+        now: question.now,
+    };
+    let mut ranked = reader.find(&search)?;
+    exact::keep_matching(reader, &query, &mut ranked)?;
+    ranked.order_all();
+    Ok((ranked, query, corrections))
+}
+
 /// Returns the note for a name that matches nothing.
 pub(crate) fn unknown_name(unknown: UnknownName) -> Note {
     Note::UnknownName { field: unknown.field.to_string(), name: unknown.wanted, nearest: unknown.nearest }

@@ -267,6 +267,35 @@ pub(crate) fn fake_tools() -> Option<Vec<PathBuf>> {
     folders.map(|folders| std::env::split_paths(&folders).collect())
 }
 
+/// Returns the reason why no UI can start here, if there is one.
+pub(crate) fn why_no_ui() -> Option<&'static str> {
+    use std::io::IsTerminal as _;
+    if var("CLAUDECODE").is_some() {
+        return Some("this runs inside Claude Code");
+    }
+    if var("TERM").is_none_or(|term| term == "dumb") && cfg!(unix) {
+        return Some("this terminal cannot show it (TERM)");
+    }
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    (!is_terminal).then_some("this is not a terminal")
+}
+
+/// Returns the reason why a picker cannot draw, if there is one. Its answer goes to stdout, which is no terminal then.
+pub(crate) fn why_no_picker() -> Option<&'static str> {
+    use std::io::IsTerminal as _;
+    match why_no_ui() {
+        Some("this is not a terminal") if std::io::stderr().is_terminal() => None,
+        Some("this is not a terminal") if fs_err::OpenOptions::new().write(true).open("/dev/tty").is_ok() => None,
+        other => other,
+    }
+}
+
+/// Returns the user's editor.
+pub(crate) fn editor() -> String {
+    let named = ["VISUAL", "EDITOR"].into_iter().find_map(var);
+    named.map_or_else(|| "vi".to_string(), |editor| editor.to_string_lossy().into_owned())
+}
+
 /// Returns the folder of the user's settings, as systemd finds it.
 pub(crate) fn settings_dir(home: &Path) -> PathBuf {
     let named = var("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());

@@ -20,6 +20,10 @@ pub(crate) const KEYS: [(&str, &str); 5] = [
 ];
 /// The key of the table of prices.
 pub(crate) const PRICES: &str = "prices";
+/// The key of the table of keys of the terminal UI.
+pub(crate) const UI_KEYS: &str = "keys";
+/// The key that switches the mouse on or off in the terminal UI.
+pub(crate) const MOUSE: &str = "mouse";
 /// The keys of a price.
 const PRICE_KEYS: [&str; 5] = ["input", "output", "cache_write", "cache_write_1h", "cache_read"];
 
@@ -35,6 +39,10 @@ pub(crate) struct Settings {
     pub(crate) pager: Option<String>,
     pub(crate) limit: Option<usize>,
     pub(crate) prices: Prices,
+    /// Keys of the terminal UI, by the name of the action.
+    pub(crate) keys: Vec<(String, String)>,
+    /// Whether the terminal UI uses the mouse.
+    pub(crate) mouse: Option<bool>,
     /// The models whose prices the file sets.
     pub(crate) priced: Vec<String>,
     /// Problems that are not errors.
@@ -81,10 +89,23 @@ impl Settings {
                 "pager" => settings.pager = Some(text_of(item, "a command")?.to_string()),
                 "limit" => settings.limit = Some(count_of(item)?),
                 PRICES => settings.read_prices(item)?,
+                UI_KEYS => settings.read_keys(item)?,
+                MOUSE => {
+                    settings.mouse = Some(item.as_bool().ok_or_else(|| wrong(item, "true or false"))?);
+                }
                 unknown => settings.warnings.push(unknown_key(unknown, known_keys())),
             }
         }
         Ok(settings)
+    }
+
+    fn read_keys(&mut self, item: &Item) -> std::result::Result<(), Fault> {
+        let actions = item.as_table_like().ok_or_else(|| wrong(item, "a table of actions"))?;
+        for (action, item) in actions.iter() {
+            self.keys
+                .push((action.to_string(), text_of(item, "a key, or several with blanks between them")?.to_string()));
+        }
+        Ok(())
     }
 
     fn read_prices(&mut self, item: &Item) -> std::result::Result<(), Fault> {
@@ -118,7 +139,7 @@ impl Settings {
 
 /// Returns all keys that a file may contain.
 pub(crate) fn known_keys() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().map(|(key, _)| *key).chain([PRICES])
+    KEYS.iter().map(|(key, _)| *key).chain([PRICES, UI_KEYS, MOUSE])
 }
 
 /// Sets a key in the text of a file, and leaves everything else unchanged, including comments.

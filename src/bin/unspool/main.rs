@@ -17,6 +17,7 @@ mod watch;
 mod agent;
 mod refresh;
 mod mcp;
+mod tui;
 mod cli;
 
 use std::process::ExitCode;

@@ -39,11 +39,34 @@ pub(crate) fn expect_damage() {
         b"unspool: error: the index is damaged: one of its files was truncated; run `unspool index`, \
         and if this happens again, `unspool index --rebuild`\n";
     let handler = || {
+        give_terminal_back();
         let _ = rustix::io::write(rustix::stdio::stderr(), MESSAGE);
         signal_hook::low_level::exit(i32::from(crate::exit_code::UNUSABLE));
     };
     // SAFETY: the handler neither allocates nor locks.
     let _ = unsafe { signal_hook::low_level::register(signal_hook::consts::SIGBUS, handler) };
+}
+
+/// The terminal that the UI draws on and its state before, for the handler of SIGBUS.
+#[cfg(unix)]
+static TERMINAL: std::sync::OnceLock<(std::os::fd::OwnedFd, rustix::termios::Termios)> = std::sync::OnceLock::new();
+
+/// Remembers the state of a terminal before the UI changes it, so that a handler can restore it.
+#[cfg(unix)]
+pub(crate) fn guard_terminal(terminal: &std::fs::File) {
+    if let (Ok(fd), Ok(state)) = (rustix::io::dup(terminal), rustix::termios::tcgetattr(terminal)) {
+        let _ = TERMINAL.set((fd, state));
+    }
+}
+
+/// Ends the UI's use of the terminal. Safe in a signal: it only writes and sets the state of the terminal.
+#[cfg(unix)]
+pub(crate) fn give_terminal_back() {
+    const LEAVE: &[u8] = b"\x1b[?1006l\x1b[?1015l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?2004l\x1b[?1049l\x1b[?25h";
+    if let Some((fd, state)) = TERMINAL.get() {
+        let _ = rustix::io::write(fd, LEAVE);
+        let _ = rustix::termios::tcsetattr(fd, rustix::termios::OptionalActions::Now, state);
+    }
 }
 
 /// Does nothing: there is no SIGBUS.

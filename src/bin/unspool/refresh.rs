@@ -55,12 +55,18 @@ fn report() -> impl FnMut(Note) {
 
 /// Returns the archive without updating its index.
 pub(crate) fn archive(config: &Config) -> Archive {
-    Archive::new(config.local.clone(), Box::new(ChildProcess { args: index_args(config) }))
+    Archive::new(config.local.clone(), Box::new(ChildProcess { args: index_args(config), is_quiet: false }))
+}
+
+/// Returns the archive for a front end that owns the terminal: nothing is printed while the index is updated.
+pub(crate) fn quiet_archive(config: &Config) -> Archive {
+    Archive::new(config.local.clone(), Box::new(ChildProcess { args: index_args(config), is_quiet: true }))
 }
 
 /// Runs `unspool index` as a child process.
 struct ChildProcess {
     args: Vec<std::ffi::OsString>,
+    is_quiet: bool,
 }
 
 impl ChildProcess {
@@ -96,7 +102,12 @@ impl Runner for ChildProcess {
     }
 
     fn run_first(&self) -> Result<()> {
-        let status = self.command()?.stdout(Stdio::null()).status();
+        let mut command = self.command()?;
+        command.stdout(Stdio::null());
+        if self.is_quiet {
+            command.arg("--quiet").stdin(Stdio::null()).stderr(Stdio::null());
+        }
+        let status = command.status();
         let status =
             status.map_err(|error| Error::new(ErrorKind::Other, format!("cannot run unspool index: {error}")))?;
         if status.code() == Some(i32::from(exit_code::INTERRUPTED)) {

@@ -9,11 +9,21 @@ use crate::error::Result;
 use crate::index::file_key::FileKey;
 use crate::index::rank::collect::RawHit;
 use crate::index::read::Reader;
+use crate::index::read::outline::Spot;
 
 /// The number of texts that one thread reads at a time.
 const CHUNK: usize = 32;
 
 impl Reader {
+    /// Returns where hits are stored, each with its file and its time.
+    pub fn spots(&self, hits: &[RawHit]) -> Result<Vec<(FileKey, Spot, Option<i64>)>> {
+        let spot = |hit: &RawHit| {
+            let time = Some(hit.time).filter(|time| *time != i64::MAX);
+            Ok((self.source_of(hit.address)?, Spot(hit.address), time))
+        };
+        hits.iter().map(spot).collect()
+    }
+
     /// Returns the documents of hits, and the files they were read from.
     pub fn fetch_all(&self, hits: &[RawHit]) -> Result<Vec<(FileKey, Document)>> {
         hits.iter().map(|hit| self.fetch(hit)).collect()

@@ -45,6 +45,10 @@ pub enum Listed {
     Branch,
     /// Models.
     Model,
+    /// Roles.
+    Role,
+    /// Kinds of messages.
+    Kind,
 }
 
 /// A clause of a boolean query.
@@ -54,6 +58,22 @@ impl Reader {
     /// Returns all values of a field, sorted.
     pub fn names(&self, which: Listed) -> Result<Vec<String>> {
         self.guarded(|| self.values(self.listed(which)))
+    }
+
+    /// Returns all values of a field with the number of documents that have each.
+    pub fn counted(&self, which: Listed) -> Result<Vec<(String, u64)>> {
+        self.guarded(|| {
+            let mut counts: std::collections::BTreeMap<String, u64> = std::collections::BTreeMap::new();
+            for reader in self.searcher.segment_readers() {
+                let index = reader.inverted_index(self.listed(which))?;
+                let mut stream = index.terms().stream()?;
+                while stream.advance() {
+                    let name = String::from_utf8_lossy(stream.key()).into_owned();
+                    *counts.entry(name).or_default() += u64::from(stream.value().doc_freq);
+                }
+            }
+            Ok(counts.into_iter().collect())
+        })
     }
 
     /// Returns the names in a filter that match nothing in the index.
@@ -207,6 +227,8 @@ impl Reader {
             Listed::Tool => self.fields.tool,
             Listed::Branch => self.fields.branch,
             Listed::Model => self.fields.model,
+            Listed::Role => self.fields.role,
+            Listed::Kind => self.fields.kind,
         }
     }
 }

@@ -14,10 +14,14 @@ use crate::error::Result;
 use crate::index::checkpoint::Checkpoint;
 use crate::index::file_key::FileKey;
 use crate::index::read::{Reader, exact, holding};
-use crate::index::schema::{CHECKPOINT_KIND, from_class, session_key};
+use crate::index::schema::{CHECKPOINT_KIND, CONTINUED, from_class, session_key};
 use crate::index::store::ids::{uuid_beginnings, uuid_bytes, whole_uuid};
 use crate::query::Filter;
 use crate::transcript::discover::SourceKind;
+
+/// Where a document is stored. Means nothing to another [`Reader`].
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Spot(pub(in crate::index) DocAddress);
 
 /// A document of a file, as far as columns describe it.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +31,8 @@ pub struct Step {
     pub line: u64,
     offset: u64,
     part: u64,
+    /// Set if it continues the text of the previous document.
+    is_rest: bool,
     /// The speaker.
     pub role: Role,
     /// The kind of document.
@@ -35,6 +41,18 @@ pub struct Step {
     pub text_hash: u64,
     /// Time in milliseconds since 1970.
     pub time: Option<i64>,
+}
+
+impl Step {
+    /// Returns where the document is stored.
+    pub fn spot(&self) -> Spot {
+        Spot(self.address)
+    }
+
+    /// Reports whether the document is the next piece of the same long text.
+    pub fn continues(&self, before: &Self) -> bool {
+        (self.line, self.offset, self.kind) == (before.line, before.offset, before.kind) && self.is_rest
+    }
 }
 
 impl Reader {
@@ -93,7 +111,9 @@ impl Reader {
                     let address = DocAddress::new(segment, doc);
                     let (line, text_hash) = (lines.first(doc).unwrap_or(0), text_hashes.first(doc).unwrap_or(0));
                     let (offset, part) = (offsets.first(doc).unwrap_or(0), parts.first(doc).unwrap_or(0));
-                    steps.push(Step { address, line, offset, part, role, kind, text_hash, time: times.first(doc) });
+                    let is_rest = class & CONTINUED != 0;
+                    let time = times.first(doc);
+                    steps.push(Step { address, line, offset, part, is_rest, role, kind, text_hash, time });
                 }
             }
             Ok(steps)

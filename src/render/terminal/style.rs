@@ -36,7 +36,7 @@ pub(in crate::render) const BAD: Style = AnsiColor::Red.on_default();
 
 impl Screen {
     /// Returns the last folder of a project's path, or `~` for the home folder.
-    pub(in crate::render) fn project(&self, project: &Untrusted) -> String {
+    pub fn project(&self, project: &Untrusted) -> String {
         let line = project.line();
         let name = line.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
         if self.home.as_deref() == Some(project.raw()) { "~".to_string() } else { cut(name, 32) }
@@ -66,7 +66,7 @@ impl Screen {
     }
 
     /// Formats a time: only the time of day if it is today, with the date otherwise.
-    pub(in crate::render) fn moment(&self, time: i64) -> String {
+    pub fn moment(&self, time: i64) -> String {
         let zoned = |ms| jiff::Timestamp::from_millisecond(ms).map(|time| time.to_zoned(self.zone.clone()));
         let (Ok(time), Ok(now)) = (zoned(time), zoned(self.now)) else { return String::new() };
         if time.date() == now.date() {

@@ -9,6 +9,8 @@ pub(crate) mod transcript;
 pub(crate) mod process;
 // Mounts, other users and memory limits.
 pub(crate) mod privileges;
+// The binary in a terminal, as a person sees it.
+pub(crate) mod terminal;
 // A slow reader that shares no code with the program, and a world of files in which the index is compared with it.
 pub(crate) mod oracle;
 pub(crate) mod world;

@@ -1,6 +1,9 @@
 //! The commands, one file each, and the dispatch to them.
 
+mod shells;
+mod keys;
 mod completions;
+mod init;
 mod config;
 mod filter;
 mod format;
@@ -32,6 +35,8 @@ mod mcp;
 mod why;
 mod dash_words;
 mod search;
+mod tui;
+mod pick;
 
 use std::ffi::OsString;
 
@@ -106,6 +111,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Search(search::SearchArgs),
+    Tui(tui::TuiArgs),
+    Pick(pick::PickArgs),
     File(file::FileArgs),
     Blame(blame::BlameArgs),
     Why(why::WhyArgs),
@@ -126,6 +133,7 @@ enum Command {
     Schema,
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
+    Init(init::InitArgs),
     Man(man::ManArgs),
     Help(help::HelpArgs),
     Schedule(schedule::ScheduleArgs),
@@ -137,7 +145,10 @@ enum Command {
 
 /// Parses the command line and runs the command.
 pub(crate) fn run() -> anyhow::Result<u8> {
-    let args: Vec<OsString> = std::env::args_os().map(plain).collect();
+    let mut args: Vec<OsString> = std::env::args_os().map(plain).collect();
+    if command_at(&args).is_none() && !asks_for_text(&args) && crate::config::why_no_ui().is_none() {
+        args.push("tui".into());
+    }
     if args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json") {
         out::speak_json();
     }
@@ -152,6 +163,7 @@ pub(crate) fn run() -> anyhow::Result<u8> {
         // These must work even if the configuration is invalid.
         Command::Config(args) => return config::run(&cli.global, args),
         Command::Completions(args) => return completions::run(Cli::command(), args),
+        Command::Init(args) => return init::run(Cli::command(), args),
         Command::Man(args) => return man::run(Cli::command(), args),
         Command::Help(args) => return help::run(Cli::command(), &cli.global, args),
         _ => {}
@@ -174,6 +186,8 @@ pub(crate) fn run() -> anyhow::Result<u8> {
                 .for_each(|hint| out::note(&format!("hint: {hint}")));
             Ok(code)
         }
+        Command::Tui(args) => tui::run(&config, &args),
+        Command::Pick(args) => pick::run(&config, &args),
         Command::File(args) => file::run(&config, &args),
         Command::Blame(args) => blame::run(&config, &args),
         Command::Why(args) => why::run(&config, &args),
@@ -194,13 +208,20 @@ pub(crate) fn run() -> anyhow::Result<u8> {
             out::print(config.color, |out| out.write_all(json::schema().as_bytes()))?;
             Ok(exit_code::OK)
         }
-        Command::Config(_) | Command::Completions(_) | Command::Man(_) | Command::Help(_) => Ok(crate::exit_code::OK),
+        Command::Config(_) | Command::Completions(_) | Command::Init(_) | Command::Man(_) | Command::Help(_) => {
+            Ok(exit_code::OK)
+        }
         Command::Schedule(args) => schedule::run(&config, &args),
         Command::Hook(args) => hook::run(&config, &args),
         Command::Mcp(args) => mcp::run(&config, &args),
         Command::Plugin(args) => plugin::run(&config, &args),
         Command::Watch(args) => watch::run(&config, &args),
     }
+}
+
+/// Reports whether the arguments ask for the help or the version.
+fn asks_for_text(args: &[OsString]) -> bool {
+    args.iter().any(|arg| arg.to_str().is_some_and(|arg| ["-h", "--help", "-V", "--version"].contains(&arg)))
 }
 
 /// Marks an argument with a blank as text to search for, even if it starts with a dash: a line of a list or a diff.

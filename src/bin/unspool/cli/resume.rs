@@ -8,6 +8,7 @@ use clap::Args;
 use unspool::archive::ResumeCommand;
 use unspool::error::{Error, ErrorKind};
 
+use crate::cli::shells::Shell;
 use crate::config::{self, Config};
 use crate::exit_code;
 use crate::out;
@@ -31,6 +32,10 @@ pub(crate) struct ResumeArgs {
     #[arg(long)]
     print: bool,
 
+    /// Print it for zsh, bash, fish, nu or powershell [default: as in zsh and bash]
+    #[arg(long, value_enum, value_name = "SHELL", hide_possible_values = true, requires = "print")]
+    shell: Option<Shell>,
+
     #[command(flatten)]
     refresh: RefreshArgs,
 }
@@ -40,7 +45,8 @@ pub(crate) fn run(config: &Config, args: &ResumeArgs) -> anyhow::Result<u8> {
     let (resume, notes) = archive.resume(&args.id, args.fork, &config.context())?;
     notes.iter().for_each(|note| out::note(&note.to_string()));
     if args.print {
-        out::print(config.color, |out| writeln!(out, "{}", resume.shell()))?;
+        let syntax = args.shell.map(Shell::syntax).unwrap_or_default();
+        out::print(config.color, |out| writeln!(out, "{}", resume.typed(syntax)))?;
         return Ok(exit_code::OK);
     }
     let Some(claude) = find_program("claude") else {
@@ -50,7 +56,7 @@ pub(crate) fn run(config: &Config, args: &ResumeArgs) -> anyhow::Result<u8> {
     start(&claude, &resume)
 }
 
-fn find_program(name: &str) -> Option<PathBuf> {
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path: OsString = config::var("PATH")?;
     let extensions: &[&str] = if cfg!(windows) { &[".exe", ".cmd", ""] } else { &[""] };
     let places = std::env::split_paths(&path)
@@ -69,14 +75,14 @@ fn command(claude: &Path, resume: &ResumeCommand) -> Command {
 
 /// Replaces this process with Claude Code.
 #[cfg(unix)]
-fn start(claude: &Path, resume: &ResumeCommand) -> anyhow::Result<u8> {
+pub(crate) fn start(claude: &Path, resume: &ResumeCommand) -> anyhow::Result<u8> {
     use std::os::unix::process::CommandExt as _;
     Err(Error::io("run", claude, command(claude, resume).exec()).into())
 }
 
 /// Runs Claude Code and returns its exit code.
 #[cfg(not(unix))]
-fn start(claude: &Path, resume: &ResumeCommand) -> anyhow::Result<u8> {
+pub(crate) fn start(claude: &Path, resume: &ResumeCommand) -> anyhow::Result<u8> {
     let status = command(claude, resume).status().map_err(|error| Error::io("run", claude, error))?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit_code::FAILED))
 }

@@ -1,0 +1,269 @@
+//! The one table of keys. The footer, the help and the section of the manual page are made from it, and the
+//! configuration file can change it.
+
+use std::collections::HashMap;
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// The screen that a key belongs to.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Place {
+    Search,
+    Conversation,
+    File,
+}
+
+/// What a key does.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Do {
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    HalfUp,
+    HalfDown,
+    Top,
+    End,
+    Open,
+    Back,
+    Quit,
+    Help,
+    NextHit,
+    PreviousHit,
+    PreviewUp,
+    PreviewDown,
+    Preview,
+    Scope,
+    ScopeBack,
+    Order,
+    Filter,
+    Mine,
+    DropFilter,
+    Correct,
+    Resume,
+    Fork,
+    CopyCommand,
+    CopyId,
+    CopyMessage,
+    CopyMarkdown,
+    PrintId,
+    Edit,
+    Export,
+    Earlier,
+    Later,
+    Reload,
+    Suspend,
+    NextPrompt,
+    PreviousPrompt,
+    NextBlock,
+    PreviousBlock,
+    Fold,
+    Whole,
+    Tools,
+    Thinking,
+    Meta,
+    Facts,
+    Abandoned,
+    Wrap,
+    Left,
+    Right,
+    Find,
+    Outline,
+    Agents,
+    Parent,
+    Follow,
+    File,
+    NextSession,
+    PreviousSession,
+    Blame,
+    Versions,
+}
+
+/// A row of the table: the screen, the name in the configuration, the keys, the text, and whether it is in the footer.
+pub(crate) struct Row(
+    pub(crate) Place,
+    pub(crate) &'static str,
+    pub(crate) &'static str,
+    pub(crate) &'static str,
+    pub(crate) bool,
+    pub(crate) Do,
+);
+
+use Place::{Conversation as C, File as F, Search as S};
+
+/// All keys. Several keys are separated by blanks; the first one is shown in the footer.
+pub(crate) const TABLE: &[Row] = &[
+    Row(S, "open", "enter", "open at hit", true, Do::Open),
+    Row(S, "resume", "ctrl-r", "resume", true, Do::Resume),
+    Row(S, "copy", "ctrl-y", "copy command", true, Do::CopyCommand),
+    Row(S, "scope", "tab", "scope", true, Do::Scope),
+    Row(S, "order", "ctrl-t", "order", true, Do::Order),
+    Row(S, "filter", "ctrl-f", "filters", true, Do::Filter),
+    Row(S, "help", "f1", "help", true, Do::Help),
+    Row(S, "scope_back", "backtab", "scope, backwards", false, Do::ScopeBack),
+    Row(S, "up", "up ctrl-p", "session above", false, Do::Up),
+    Row(S, "down", "down ctrl-n", "session below", false, Do::Down),
+    Row(S, "page_up", "pageup", "page up", false, Do::PageUp),
+    Row(S, "page_down", "pagedown", "page down", false, Do::PageDown),
+    Row(S, "next_hit", "alt-n f3", "next hit in the preview", false, Do::NextHit),
+    Row(S, "previous_hit", "alt-p shift-f3", "previous hit in the preview", false, Do::PreviousHit),
+    Row(S, "preview_up", "shift-up", "scroll the preview up", false, Do::PreviewUp),
+    Row(S, "preview_down", "shift-down", "scroll the preview down", false, Do::PreviewDown),
+    Row(S, "preview", "f2 ctrl-_ ctrl-/ ctrl-7", "preview: beside, below, off", false, Do::Preview),
+    Row(S, "mine", "alt-y f4", "only what I typed", false, Do::Mine),
+    Row(S, "drop_filter", "alt-d f5", "drop the last filter", false, Do::DropFilter),
+    Row(S, "correct", "alt-c f6", "take the suggestion", false, Do::Correct),
+    Row(S, "copy_id", "alt-i f7", "copy the id", false, Do::CopyId),
+    Row(S, "fork", "alt-f f8", "resume in a copy", false, Do::Fork),
+    Row(S, "print_id", "ctrl-o", "print the id and leave", false, Do::PrintId),
+    Row(S, "earlier", "ctrl-up alt-up", "earlier query", false, Do::Earlier),
+    Row(S, "later", "ctrl-down alt-down", "later query", false, Do::Later),
+    Row(S, "reload", "ctrl-l", "look for new messages", false, Do::Reload),
+    Row(S, "suspend", "ctrl-z", "suspend", false, Do::Suspend),
+    Row(S, "back", "esc", "clear the query, then leave", false, Do::Back),
+    Row(S, "quit", "ctrl-c", "leave", false, Do::Quit),
+    Row(C, "next_hit", "n f3", "hit", true, Do::NextHit),
+    Row(C, "previous_hit", "N shift-f3", "previous hit", false, Do::PreviousHit),
+    Row(C, "next_prompt", "}", "prompt", true, Do::NextPrompt),
+    Row(C, "previous_prompt", "{", "previous prompt", false, Do::PreviousPrompt),
+    Row(C, "fold", "o enter", "fold", true, Do::Fold),
+    Row(C, "tools", "t", "tools", true, Do::Tools),
+    Row(C, "outline", "m", "outline", true, Do::Outline),
+    Row(C, "find", "/", "find", true, Do::Find),
+    Row(C, "copy_message", "y", "copy", true, Do::CopyMessage),
+    Row(C, "resume", "r ctrl-r", "resume", true, Do::Resume),
+    Row(C, "agents", "s", "subagents", true, Do::Agents),
+    Row(C, "help", "? f1", "help", true, Do::Help),
+    Row(C, "back", "q esc", "back", true, Do::Back),
+    Row(C, "next_block", "J", "next message", false, Do::NextBlock),
+    Row(C, "previous_block", "K", "previous message", false, Do::PreviousBlock),
+    Row(C, "down", "j down", "line down", false, Do::Down),
+    Row(C, "up", "k up", "line up", false, Do::Up),
+    Row(C, "half_down", "d", "half a page down", false, Do::HalfDown),
+    Row(C, "half_up", "u", "half a page up", false, Do::HalfUp),
+    Row(C, "page_down", "space pagedown", "page down", false, Do::PageDown),
+    Row(C, "page_up", "b pageup", "page up", false, Do::PageUp),
+    Row(C, "top", "g home", "top", false, Do::Top),
+    Row(C, "end", "G end", "end", false, Do::End),
+    Row(C, "whole", "O", "read the whole of a very long text", false, Do::Whole),
+    Row(C, "thinking", "T", "thinking", false, Do::Thinking),
+    Row(C, "meta", "M", "what Claude Code itself added", false, Do::Meta),
+    Row(C, "abandoned", "a", "messages left behind by a rewind", false, Do::Abandoned),
+    Row(C, "facts", "i", "times, tokens and models", false, Do::Facts),
+    Row(C, "wrap", "w", "wrap long lines, or not", false, Do::Wrap),
+    Row(C, "left", "left", "left, if lines are not wrapped", false, Do::Left),
+    Row(C, "right", "right", "right, if lines are not wrapped", false, Do::Right),
+    Row(C, "parent", "P", "parent of this subagent", false, Do::Parent),
+    Row(C, "follow", "f", "follow a live session", false, Do::Follow),
+    Row(C, "file", "B", "history of the file here", false, Do::File),
+    Row(C, "copy_id", "Y", "copy the id of the message", false, Do::CopyId),
+    Row(C, "copy_command", "c ctrl-y", "copy the resume command", false, Do::CopyCommand),
+    Row(C, "copy_markdown", "alt-m f9", "copy the message as Markdown", false, Do::CopyMarkdown),
+    Row(C, "fork", "F", "resume in a copy", false, Do::Fork),
+    Row(C, "export", "e", "export to a Markdown file", false, Do::Export),
+    Row(C, "edit", "E", "open in $EDITOR at this place", false, Do::Edit),
+    Row(C, "next_session", "]", "next session of the list", false, Do::NextSession),
+    Row(C, "previous_session", "[", "previous session of the list", false, Do::PreviousSession),
+    Row(C, "reload", "ctrl-l", "look for new messages", false, Do::Reload),
+    Row(C, "print_id", "ctrl-o", "print the id and leave", false, Do::PrintId),
+    Row(C, "suspend", "ctrl-z", "suspend", false, Do::Suspend),
+    Row(C, "quit", "ctrl-c", "leave", false, Do::Quit),
+    Row(F, "open", "enter", "open the session here", true, Do::Open),
+    Row(F, "blame", "b", "who wrote each line", true, Do::Blame),
+    Row(F, "versions", "v", "versions", true, Do::Versions),
+    Row(F, "back", "q esc", "back", true, Do::Back),
+    Row(F, "down", "j down", "line down", false, Do::Down),
+    Row(F, "up", "k up", "line up", false, Do::Up),
+    Row(F, "page_down", "space pagedown", "page down", false, Do::PageDown),
+    Row(F, "page_up", "pageup", "page up", false, Do::PageUp),
+    Row(F, "top", "g home", "top", false, Do::Top),
+    Row(F, "end", "G end", "end", false, Do::End),
+    Row(F, "help", "? f1", "help", false, Do::Help),
+    Row(F, "suspend", "ctrl-z", "suspend", false, Do::Suspend),
+    Row(F, "quit", "ctrl-c", "leave", false, Do::Quit),
+];
+
+/// The keys as configured.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    by_key: HashMap<(Place, String), Do>,
+    shown: Vec<(Place, String, &'static str, bool)>,
+}
+
+impl Keys {
+    /// Takes the keys from the table, and those of the configuration instead: `resume = "ctrl-g"`.
+    pub(crate) fn new(configured: &[(String, String)]) -> Self {
+        let mut keys = Self { by_key: HashMap::new(), shown: Vec::new() };
+        for Row(place, name, usual, text, in_footer, what) in TABLE {
+            let other = configured.iter().find(|(action, _)| action == name).map(|(_, keys)| keys.as_str());
+            let names = other.unwrap_or(usual);
+            for key in names.split_whitespace() {
+                keys.by_key.insert((*place, key.to_string()), *what);
+            }
+            keys.shown.push((*place, names.to_string(), text, *in_footer));
+        }
+        keys
+    }
+
+    /// Returns what a key does on a screen.
+    pub(crate) fn action(&self, place: Place, key: KeyEvent) -> Option<Do> {
+        self.by_key.get(&(place, name_of(key))).copied()
+    }
+
+    /// Returns the entries of the footer that fit, each as key and text.
+    pub(crate) fn footer(&self, place: Place) -> Vec<(String, &'static str)> {
+        let rows = self.shown.iter().filter(|(at, _, _, in_footer)| *at == place && *in_footer);
+        rows.map(|(_, keys, text, _)| (short(keys.split_whitespace().next().unwrap_or_default()), *text)).collect()
+    }
+
+    /// Returns the lines of the help for a screen, each as keys and text.
+    pub(crate) fn help(&self, place: Place) -> Vec<(String, &'static str)> {
+        let rows = self.shown.iter().filter(|(at, ..)| *at == place);
+        rows.map(|(_, keys, text, _)| (keys.split_whitespace().map(short).collect::<Vec<_>>().join(" "), *text))
+            .collect()
+    }
+}
+
+/// Returns the section of the manual page.
+pub(crate) fn manual() -> String {
+    let mut text = String::new();
+    for (place, title) in [(S, "Search"), (C, "Conversation"), (F, "File")] {
+        text.push_str(&format!("Keys in {title}:\n"));
+        for Row(_, name, keys, what, ..) in TABLE.iter().filter(|row| row.0 == place) {
+            text.push_str(&format!("  {keys:<24} {what} ({name})\n"));
+        }
+        text.push('\n');
+    }
+    text.push_str(
+        "The names in parentheses are those of the table [keys] in the configuration file:\n  resume = \"ctrl-g\"\n",
+    );
+    text
+}
+
+/// Returns the name of a key, as in the table.
+fn name_of(key: KeyEvent) -> String {
+    let code = match key.code {
+        KeyCode::Char(' ') => "space".to_string(),
+        KeyCode::Char(c) => c.to_string(),
+        KeyCode::F(number) => format!("f{number}"),
+        KeyCode::BackTab => return "backtab".to_string(),
+        other => format!("{other:?}").to_lowercase(),
+    };
+    let is_char = matches!(key.code, KeyCode::Char(_));
+    let ctrl = if key.modifiers.contains(KeyModifiers::CONTROL) { "ctrl-" } else { "" };
+    let alt = if key.modifiers.contains(KeyModifiers::ALT) { "alt-" } else { "" };
+    let shift = if key.modifiers.contains(KeyModifiers::SHIFT) && !is_char { "shift-" } else { "" };
+    format!("{ctrl}{alt}{shift}{code}")
+}
+
+/// Returns a short form of the name of a key, for the footer.
+fn short(key: &str) -> String {
+    match key.strip_prefix("ctrl-") {
+        Some(rest) => format!("^{}", rest.to_uppercase()),
+        None if key.chars().count() == 1 => key.to_string(),
+        None => {
+            let mut chars = key.chars();
+            chars.next().map(|first| first.to_uppercase().collect::<String>() + chars.as_str()).unwrap_or_default()
+        }
+    }
+}
