@@ -295,11 +295,14 @@ fn search_results() {
     }
     {
       "behind": null,
+      "by_said": false,
       "corrections": [],
       "elapsed_ms": 1,
       "hits": 14,
       "incomplete": false,
       "loosened": false,
+      "match": "all",
+      "missing_words": [],
       "next_cursor": null,
       "only_meta": false,
       "scattered": false,

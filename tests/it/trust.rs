@@ -239,14 +239,18 @@ fn a_word_that_occurs_nowhere_finds_nothing_and_similar_words_are_offered() {
     let id = session(1);
     env.write(format!("-p/{id}.jsonl"), user_line(&id, 1, "the oauth token expired before parseRetryAfter"));
     env.index();
-    for query in ["oauht", "tokne oauht"] {
+    for query in ["oauht", "oauht gazrbage", "oauht \"tokne oauht\""] {
         let ran = env.run(&["search", "--no-refresh", query]);
         assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{query}");
         assert!(ran.stderr.contains("nothing contains oauht; similar words: oauth"), "{query}: {}", ran.stderr);
     }
+    // Several misspelled words that occur together when corrected are hardly a coincidence.
+    let ran = env.run(&["search", "--no-refresh", "tokne oauht"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("no match for oauht"), "{}", ran.stderr);
     assert!(env.run(&["search", "--no-refresh", "oauht"]).stderr.contains("oauth (1 hit)"));
-    // Another word of the query occurs, or the word is a part of one that does.
-    for query in ["oauht expired", "parseRetryAf", "expir", "retryafter"] {
+    // Another word of the query occurs, or the word is a part or another form of one that does.
+    for query in ["oauht expired", "parseRetryAf", "expir", "retryafter", "tokens"] {
         let ran = env.run(&["search", "--no-refresh", query]);
         assert_eq!(ran.code, 0, "{query}: {}", ran.stderr);
     }

@@ -201,7 +201,7 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
     let similar = similar_words(&corrections);
     if ranked.hits().is_empty() {
         let missing = words_of(query, &reader.unknown_pieces(query)?);
-        let nowhere = if corrections.all_guessed() { similar } else { Vec::new() };
+        let nowhere = if corrections.none_occurs() { similar } else { Vec::new() };
         return Ok(Found { nowhere, missing, ..found });
     }
     let corrections = similar.into_iter().filter_map(|(word, similar)| Some((word, similar.into_iter().next()?)));
@@ -212,10 +212,10 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
 /// Finds and ranks the hits of a search.
 fn rank(reader: &Reader, search: &Search<'_>) -> Result<Ranked> {
     let strict = Search { strict: true, ..*search };
-    if search.corrections.all_guessed() {
-        // A word that occurs nowhere has no hits. Several such words that were misspelled occur together when corrected.
-        let is_single = search.query.chunks.len() == 1;
-        return if is_single { Ok(Ranked::default()) } else { reader.find(&strict) };
+    if search.corrections.none_occurs() {
+        // Several misspelled words that occur together when corrected are hardly a coincidence.
+        let are_misspelled = search.query.chunks.len() > 1 && search.corrections.all_guessed();
+        return if are_misspelled { reader.find(&strict) } else { Ok(Ranked::default()) };
     }
     if search.sort == Sort::Relevance {
         return reader.find(search);
@@ -228,7 +228,7 @@ fn rank(reader: &Reader, search: &Search<'_>) -> Result<Ranked> {
 /// Reports whether a search may be ranked by what was said: it is a question in prose and nothing else.
 fn may_rank_said(search: &Search<'_>) -> bool {
     let is_narrowed = !search.filter.conditions.is_empty() || search.filter.finds_meta();
-    search.sort == Sort::Relevance && !is_narrowed && !search.corrections.all_guessed() && is_prose(search.query)
+    search.sort == Sort::Relevance && !is_narrowed && !search.corrections.none_occurs() && is_prose(search.query)
 }
 
 /// Returns pieces of a query as they were typed.

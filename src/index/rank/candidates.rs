@@ -13,6 +13,7 @@ use tantivy::query::{
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Score, Term};
 
+use crate::index::rank::common_words::is_common;
 use crate::index::rank::spelling::Corrections;
 use crate::index::rank::weights::{
     COPIED_LINE, JOINED_CAP, NEIGHBOURS, NEIGHBOURS_CAP, PART_CAP, PATH_OF_FILE, SELECTED, TELLING, VERY_RARE,
@@ -23,15 +24,6 @@ use crate::index::read::filter::{Clause, beginning, exact};
 use crate::index::schema::CHECKPOINT_KIND;
 use crate::query::{Chunk, Filter, Node, Query, Shape};
 use crate::tokenize::{self, WHOLE_MARK};
-
-/// Words too common to be searched on their own.
-const COMMON: [&str; 69] = [
-    "a", "about", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does",
-    "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "just", "me", "my", "not",
-    "of", "on", "or", "our", "should", "so", "some", "still", "than", "that", "the", "their", "them", "then", "there",
-    "these", "they", "this", "those", "to", "was", "we", "were", "what", "when", "where", "whether", "which", "who",
-    "why", "will", "with", "without", "would", "you", "your",
-];
 
 /// A query with its filter and its corrections: everything that decides about candidates.
 #[derive(Clone, Copy, Debug)]
@@ -376,16 +368,6 @@ fn searched(query: &Query) -> impl Iterator<Item = &Chunk> {
 /// Reports whether a piece of a query is in a script without blanks and consists of several pairs of characters.
 fn is_unspaced(chunk: &Chunk) -> bool {
     chunk.terms.len() > 1 && chunk.terms[0].chars().next().is_some_and(tokenize::is_unspaced)
-}
-
-/// Reports whether a word is too common to be searched on its own.
-pub(in crate::index) fn is_common_word(word: &str) -> bool {
-    COMMON.contains(&word)
-}
-
-/// Reports whether a piece of a query is a single common word.
-pub(in crate::index) fn is_common(chunk: &Chunk) -> bool {
-    chunk.terms.len() == 1 && is_common_word(&chunk.terms[0])
 }
 
 /// Joins two to four neighbouring words into one: `retry after` also searches for `retryAfter`.

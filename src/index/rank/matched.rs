@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::index::rank::candidates::term;
 use crate::index::rank::collect::RawHit;
-use crate::index::rank::score::scored_chunks;
+use crate::index::rank::common_words::significant;
 use crate::index::rank::weights::TOP_HITS;
 use crate::index::rank::{Ranked, Search};
 use crate::index::read::Reader;
@@ -11,11 +11,17 @@ use crate::query::{Chunk, Query};
 
 impl Reader {
     /// Returns the significant pieces of the query that are missing in the one of the best hits that contains the most of
-    /// them. Another form of a word, or a correction of it, counts as the word.
+    /// them. Another form of a word, or a correction of it, counts as the word. Every hit of a pattern is complete.
     pub fn missing_pieces<'q>(&self, search: &Search<'q>, ranked: &Ranked) -> Result<Vec<&'q Chunk>> {
+        if search.query.has_patterns() {
+            return Ok(Vec::new());
+        }
         let mut fewest: Option<Vec<&Chunk>> = None;
         for hit in &ranked.hits()[..ranked.in_order().min(TOP_HITS)] {
             let missing = self.guarded(|| self.missing_in(search, hit))?;
+            if missing.is_empty() {
+                return Ok(missing);
+            }
             if fewest.as_ref().is_none_or(|fewest| missing.len() < fewest.len()) {
                 fewest = Some(missing);
             }
@@ -26,7 +32,7 @@ impl Reader {
     /// Returns the significant pieces of a query that occur nowhere.
     pub fn unknown_pieces<'q>(&self, query: &'q Query) -> Result<Vec<&'q Chunk>> {
         let mut unknown = Vec::new();
-        for chunk in scored_chunks(query) {
+        for chunk in significant(query) {
             if self.guarded(|| self.all_unknown(std::slice::from_ref(chunk)))? {
                 unknown.push(chunk);
             }
@@ -36,7 +42,7 @@ impl Reader {
 
     fn missing_in<'q>(&self, search: &Search<'q>, hit: &RawHit) -> tantivy::Result<Vec<&'q Chunk>> {
         let mut missing = Vec::new();
-        for chunk in scored_chunks(search.query) {
+        for chunk in significant(search.query) {
             let has_whole = self.has_any(chunk.wholes.iter().map(String::as_str), search, hit)?;
             if !has_whole && !self.has_all(&chunk.terms, search, hit)? {
                 missing.push(chunk);

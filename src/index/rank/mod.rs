@@ -6,6 +6,7 @@
 
 mod weights;
 pub(in crate::index) mod seek;
+pub(in crate::index) mod common_words;
 pub(in crate::index) mod collect;
 pub(in crate::index) mod hits;
 pub(in crate::index) mod spelling;

@@ -11,8 +11,9 @@ use tantivy::{DocAddress, Score, Term};
 use crate::document::{Kind, Role};
 use crate::error::Result;
 use crate::index::hash_map::HashMap64;
-use crate::index::rank::candidates::{corrected_sequence, is_common, phrase, term};
+use crate::index::rank::candidates::{corrected_sequence, phrase, term};
 use crate::index::rank::collect::RawHit;
+use crate::index::rank::common_words::significant;
 use crate::index::rank::seek::Probe;
 use crate::index::rank::spelling::Corrections;
 use crate::index::rank::weights::{
@@ -22,7 +23,7 @@ use crate::index::rank::weights::{
 use crate::index::rank::{Factors, Search};
 use crate::index::read::Reader;
 use crate::index::schema::{Action, action_of, from_class};
-use crate::query::{Chunk, Query, Shape};
+use crate::query::{Query, Shape};
 use crate::tokenize::WHOLE_MARK;
 
 impl Reader {
@@ -137,7 +138,7 @@ impl Reader {
     ) -> tantivy::Result<Vec<f32>> {
         let mut covered = vec![0.0; addresses.len()];
         let (mut total, mut seen) = (0.0, HashSet::new());
-        for chunk in scored_chunks(search.query) {
+        for chunk in significant(search.query) {
             let mut identifier = None;
             let has_phrase = match chunk.terms.len() {
                 1 => vec![true; addresses.len()],
@@ -297,10 +298,4 @@ fn recency(time: i64, now: i64) -> f32 {
     }
     let age = now.saturating_sub(time).max(0) as f32;
     1.0 - AGE_SHARE + AGE_SHARE * (-age / AGE_HALF).exp2()
-}
-
-/// Returns the pieces of a query that count for coverage. Skips common words, unless there is nothing else.
-pub(in crate::index) fn scored_chunks(query: &Query) -> impl Iterator<Item = &Chunk> {
-    let only_common = query.chunks.iter().all(is_common);
-    query.chunks.iter().filter(move |chunk| only_common || !is_common(chunk))
 }

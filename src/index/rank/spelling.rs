@@ -12,6 +12,7 @@ use tantivy::termdict::TermStreamer;
 use tantivy::{SegmentReader, Term};
 
 use crate::error::Result;
+use crate::index::rank::common_words::significant;
 use crate::index::rank::weights::{
     BEGINNINGS, CHARACTER_PAIRS, COMMONER, FORMS_CAP, FORMS_OF, INSIDE_CAP, LEAST_BEGINNING, LEAST_INSIDE, LEAST_PART,
     LOOKED_THROUGH, MEANT, OTHER_FORM,
@@ -38,6 +39,7 @@ pub struct Corrections {
     forms: BTreeMap<String, Vec<Meant>>,
     /// The words in `meant` that were replaced by words with other letters.
     guessed: BTreeSet<String>,
+    none_occurs: bool,
     all_guessed: bool,
 }
 
@@ -70,8 +72,14 @@ impl Corrections {
         misspelled.map(|(term, meant)| (term.as_str(), meant.as_slice()))
     }
 
-    /// Reports whether no word of the query occurs anywhere, not even as a part of another, and all of them were replaced
-    /// by words with other letters. Hits for those are not hits for the query.
+    /// Reports whether no significant word of the query occurs anywhere, not even as a part of another. Hits for words
+    /// with other letters are not hits for the query.
+    pub fn none_occurs(&self) -> bool {
+        self.none_occurs
+    }
+
+    /// Reports whether no significant word of the query occurs anywhere, and all of them were replaced by words with
+    /// other letters.
     pub fn all_guessed(&self) -> bool {
         self.all_guessed
     }
@@ -92,7 +100,9 @@ impl Reader {
         self.guarded(|| {
             let mut found = Corrections::default();
             let is_split = self.split_words(&query.chunks)?;
-            for (chunk, _) in query.chunks.iter().zip(is_split).filter(|(chunk, is_split)| !chunk.quoted && !is_split) {
+            for (chunk, _) in
+                query.chunks.iter().zip(&is_split).filter(|(chunk, is_split)| !chunk.quoted && !**is_split)
+            {
                 self.correct(chunk, &mut found)?;
             }
             if let [_, .., last] = query.chunks.as_slice() {
@@ -101,18 +111,29 @@ impl Reader {
             if found.is_empty() && self.all_unknown(&query.chunks)? {
                 self.find_inside(&query.chunks, &mut found)?;
             }
-            found.all_guessed = !found.is_empty()
-                && found.meant.keys().all(|word| found.guessed.contains(word))
-                && query
-                    .chunks
-                    .iter()
-                    .all(|chunk| chunk.terms.iter().chain(&chunk.wholes).any(|term| found.guessed.contains(term)))
-                && self.all_unknown(&query.chunks)?;
             if query.shape == Shape::Words && query.chunks.len() <= FORMS_CAP {
                 self.find_forms(query, &mut found)?;
             }
+            if !is_split.contains(&true) {
+                self.judge(query, &mut found)?;
+            }
             Ok(found)
         })
+    }
+
+    /// Finds out whether any significant word of a query occurs, as typed or in another form.
+    fn judge(&self, query: &Query, found: &mut Corrections) -> tantivy::Result<()> {
+        let is_guess = |term: &String| found.guessed.contains(term);
+        let is_guessed = |chunk: &Chunk| chunk.terms.iter().chain(&chunk.wholes).any(is_guess);
+        let (mut none_occurs, mut all_guessed) = (query.needs.is_empty() && found.meant.keys().all(is_guess), true);
+        for chunk in significant(query) {
+            let has_forms = chunk.terms.iter().any(|term| !found.forms_of(term).is_empty());
+            none_occurs = none_occurs && !has_forms && self.all_unknown(std::slice::from_ref(chunk))?;
+            all_guessed &= is_guessed(chunk);
+        }
+        found.none_occurs = none_occurs && !query.chunks.is_empty();
+        found.all_guessed = found.none_occurs && all_guessed;
+        Ok(())
     }
 
     /// Finds corrections of a piece of a query, if it has unknown words.
@@ -363,8 +384,10 @@ impl Reader {
             let longer = if identifiers.is_empty() { self.completions(word)? } else { identifiers };
             return if longer.is_empty() { self.split_in_two(word) } else { Ok(longer) };
         }
+        let forms = inflect::of(word);
+        let is_form = similar.iter().any(|other| forms.contains(&other.term));
         // A longer word that starts with this one contains it.
-        if self.completions(word)?.is_empty() {
+        if !is_form && self.completions(word)?.is_empty() {
             found.guessed.insert(word.to_string());
         }
         Ok(similar)
