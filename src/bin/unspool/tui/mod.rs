@@ -270,3 +270,6 @@ fn lost(error: std::io::Error) -> anyhow::Error {
 fn history_file(config: &Config) -> PathBuf {
     config.data_dir().join("queries")
 }
+
+#[cfg(test)]
+mod tests;

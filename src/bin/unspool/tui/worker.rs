@@ -110,7 +110,7 @@ fn serve(
     }
 }
 
-fn answer(archive: &Archive, ask: Ask, context: &Context) -> Answer {
+pub(crate) fn answer(archive: &Archive, ask: Ask, context: &Context) -> Answer {
     match ask {
         Ask::Search(request) => {
             let start = Instant::now();
