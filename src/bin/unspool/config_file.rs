@@ -159,7 +159,8 @@ pub(crate) fn with_key(text: &str, path: &Path, key: &str, value: &str) -> Resul
             toml_edit::value(number)
         }
         MOUSE => {
-            let is_on: bool = value.parse().map_err(|_| usage(format!("mouse must be true or false, not {value:?}")))?;
+            let is_on: bool =
+                value.parse().map_err(|_| usage(format!("mouse must be true or false, not {value:?}")))?;
             toml_edit::value(is_on)
         }
         _ => toml_edit::value(value),

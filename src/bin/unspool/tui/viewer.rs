@@ -142,7 +142,7 @@ impl Viewer {
         if let Some(number) = self.hits_in.get(&at)
             && can_fold(&text)
             && open != Some(true)
-            && let Some(head) = lines.iter_mut().rev().find(|line| !line.spans.is_empty())
+            && let Some(head) = lines.iter_mut().find(|line| line.spans.iter().any(|span| span.content.contains('▸')))
         {
             let note = if *number == 1 { "  1 hit".to_string() } else { format!("  {number} hits") };
             head.spans.push(Span::styled(note, self.theme.hit()));
