@@ -144,8 +144,10 @@ impl Viewer {
             && open != Some(true)
             && let Some(head) = lines.iter_mut().find(|line| line.spans.iter().any(|span| span.content.contains('▸')))
         {
-            let note = if *number == 1 { "  1 hit".to_string() } else { format!("  {number} hits") };
-            head.spans.push(Span::styled(note, self.theme.hit()));
+            let note = if *number == 1 { "1 hit  ".to_string() } else { format!("{number} hits  ") };
+            // Before the summary, which may fill the line.
+            let at = head.spans.iter().position(|span| span.content.contains('▸')).map_or(0, |at| at + 1);
+            head.spans.insert(at, Span::styled(note, self.theme.hit()));
         }
         lines
     }
