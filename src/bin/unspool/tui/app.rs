@@ -70,7 +70,10 @@ pub(crate) enum At {
     Start,
     Block(usize),
     /// The call that started a subagent.
-    Sent(String),
+    Sent {
+        agent: String,
+        time: Option<i64>,
+    },
     End,
 }
 
@@ -443,10 +446,13 @@ fn place(viewer: &mut Viewer, at: At) {
                 viewer.show_block(start);
             }
         }
-        At::Sent(agent) => {
+        At::Sent { agent, time } => {
+            let blocks = &viewer.reading.blocks;
             let number = viewer.reading.agents.iter().position(|other| other.id == agent);
-            let call = viewer.reading.blocks.iter().position(|block| block.sent.is_some() && block.sent == number);
-            viewer.go_to(call.unwrap_or(0));
+            let call = blocks.iter().position(|block| block.sent.is_some() && block.sent == number);
+            // Without a call that is known to have started it, the last thing that happened before it.
+            let before = || blocks.iter().rposition(|block| block.time.is_some() && block.time <= time);
+            viewer.go_to(call.or_else(before).unwrap_or(0));
         }
         At::End => viewer.to_end(),
     }

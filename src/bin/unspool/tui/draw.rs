@@ -257,7 +257,7 @@ fn conversation(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let right = right.join("  ");
     let session = &viewer.reading.session;
     let place = format!("{}  {}", screen.project(&session.project), session.branch.line());
-    let room = usize::from(area.width).saturating_sub(right.width() + 3);
+    let room = usize::from(area.width).saturating_sub(right.width() + 6);
     let title = cut(&viewer.title(), room);
     let left = room.saturating_sub(title.width());
     let place = if left > 12 { cut(&place, left - 2) } else { String::new() };
