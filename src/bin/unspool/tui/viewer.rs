@@ -289,10 +289,7 @@ impl Viewer {
 
     /// Opens a block and moves to its first marked line.
     pub(crate) fn show_block(&mut self, block: usize) {
-        if self.text(block).is_some_and(|text| can_fold(&text)) {
-            self.folds.insert(block, true);
-            self.cache.borrow_mut().remove(&block);
-        } else if self.lines(block).is_empty() {
+        if self.text(block).is_some_and(|text| can_fold(&text)) || self.lines(block).is_empty() {
             self.folds.insert(block, true);
             self.cache.borrow_mut().remove(&block);
         }
