@@ -452,7 +452,8 @@ fn place(viewer: &mut Viewer, at: At) {
             let call = blocks.iter().position(|block| block.sent.is_some() && block.sent == number);
             // Without a call that is known to have started it, the last thing that happened before it.
             let before = || blocks.iter().rposition(|block| block.time.is_some() && block.time <= time);
-            viewer.go_to(call.or_else(before).unwrap_or(0));
+            let to = call.or_else(before).unwrap_or(0);
+            viewer.go_to(to);
         }
         At::End => viewer.to_end(),
     }

@@ -70,7 +70,6 @@ impl Ui {
         for _ in 0..2 {
             terminal.draw(|frame| draw::draw(&mut self.app, frame)).expect("drawn");
         }
-        // No time is stable.
         terminal.backend().to_string()
     }
 }
