@@ -328,7 +328,7 @@ impl App {
                     file.take(answer);
                 }
             }
-            Answer::Fresh { is_done, changed, text } => self.take_news(is_done, changed, text),
+            Answer::Fresh { is_done, changed, text } => self.take_news(is_done, changed, &text),
             _ => {}
         }
     }
@@ -372,8 +372,8 @@ impl App {
         }
     }
 
-    fn take_news(&mut self, is_done: bool, changed: bool, text: String) {
-        self.freshness = one_line(&text);
+    fn take_news(&mut self, is_done: bool, changed: bool, text: &str) {
+        self.freshness = one_line(text);
         if !changed {
             return;
         }
@@ -455,7 +455,7 @@ fn place(viewer: &mut Viewer, at: At) {
             let to = call.or_else(before).unwrap_or(0);
             viewer.go_to(to);
         }
-        At::End => viewer.to_end(),
+        At::End => viewer.go_to_end(),
     }
 }
 

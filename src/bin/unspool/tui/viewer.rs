@@ -195,13 +195,13 @@ impl Viewer {
         true
     }
 
-    pub(crate) fn to_end(&mut self) {
+    pub(crate) fn go_to_end(&mut self) {
         let last = self.reading.blocks.len().saturating_sub(1);
         self.top = (last, self.lines(last).len());
         self.scroll(-(self.height as isize - 1));
     }
 
-    pub(crate) fn to_top(&mut self) {
+    pub(crate) fn go_to_top(&mut self) {
         self.top = (0, 0);
     }
 

@@ -216,8 +216,8 @@ impl App {
             Do::HalfUp => viewer.scroll(-page / 2),
             Do::PageDown => viewer.scroll(page),
             Do::PageUp => viewer.scroll(-page),
-            Do::Top => viewer.to_top(),
-            Do::End => viewer.to_end(),
+            Do::Top => viewer.go_to_top(),
+            Do::End => viewer.go_to_end(),
             Do::NextPrompt | Do::PreviousPrompt => {
                 viewer.jump(what == Do::NextPrompt, |sort| sort == BlockSort::Prompt);
             }
