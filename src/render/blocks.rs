@@ -84,12 +84,12 @@ impl Layout {
                 let shown = call(&self.homes, message, result.as_ref(), agent.as_ref());
                 self.call(message, &shown, open.unwrap_or(self.tools == Detail::Full), text)
             }
-            Piece::Inner { messages } => aside(format!("subagent: {}", count(*messages, "message"))),
+            Piece::Inner { messages } => aside(&format!("subagent: {}", count(*messages, "message"))),
             Piece::Abandoned { messages, .. } => {
-                aside(format!("{} left behind by a rewind (a shows them)", count(*messages, "message")))
+                aside(&format!("{} left behind by a rewind (a shows them)", count(*messages, "message")))
             }
-            Piece::Earlier { messages } => aside(format!("{} before this", count(*messages, "message"))),
-            Piece::Later { messages } => aside(format!("{} after this", count(*messages, "message"))),
+            Piece::Earlier { messages } => aside(&format!("{} before this", count(*messages, "message"))),
+            Piece::Later { messages } => aside(&format!("{} after this", count(*messages, "message"))),
             Piece::NewStart => Vec::new(),
         };
         if lines.len() > MOST_LINES {
@@ -134,7 +134,7 @@ impl Layout {
                 self.result(message, &safe, open.unwrap_or(self.tools == Detail::Full))
             }
             Kind::Compaction => {
-                let mut lines = aside("the conversation was compacted here; its summary:".to_string());
+                let mut lines = aside("the conversation was compacted here; its summary:");
                 let all = self.framed(markdown(&safe, room), "  ", Vec::new());
                 let most = if open == Some(true) { usize::MAX } else { CHANGE_LINES };
                 lines.extend(first(all, most));
@@ -142,9 +142,9 @@ impl Layout {
             }
             Kind::Bad | Kind::Oversized => {
                 let problem = message.problem.as_deref().unwrap_or("cannot be read");
-                aside(format!("line {}: {}", message.line, one_line(problem)))
+                aside(&format!("line {}: {}", message.line, one_line(problem)))
             }
-            _ if is_interruption(message) => aside(safe.trim_matches(['[', ']', '\n', ' ']).to_string()),
+            _ if is_interruption(message) => aside(safe.trim_matches(['[', ']', '\n', ' '])),
             Kind::Text | Kind::Recap => self.framed(markdown(&safe, room), "  ", self.header(message, text, continues)),
             _ => {
                 let width = if self.unwrapped { usize::MAX / 2 } else { room };
@@ -287,7 +287,7 @@ impl Layout {
     }
 }
 
-fn aside(text: String) -> Vec<Line> {
+fn aside(text: &str) -> Vec<Line> {
     vec![Vec::new(), vec![(DIM, format!("  · {text}"))]]
 }
 

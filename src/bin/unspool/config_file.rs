@@ -158,6 +158,11 @@ pub(crate) fn with_key(text: &str, path: &Path, key: &str, value: &str) -> Resul
             let number: i64 = value.parse().map_err(|_| usage(format!("limit must be a number, not {value:?}")))?;
             toml_edit::value(number)
         }
+        MOUSE => {
+            let is_on: bool =
+                value.parse().map_err(|_| usage(format!("mouse must be true or false, not {value:?}")))?;
+            toml_edit::value(is_on)
+        }
         _ => toml_edit::value(value),
     };
     set(document.as_table_mut(), key, new);

@@ -3,10 +3,8 @@
 
 use std::sync::Arc;
 
-use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
 use tui_input::Input;
-use tui_input::backend::crossterm::EventHandler as _;
 use unspool::archive::conversation::{BlockSort, Piece};
 use unspool::archive::request::{Filters, NamesRequest, ReadingRequest, SearchRequest, SessionsRequest, Sort};
 use unspool::archive::search::{Hit, Suggestion};
@@ -72,7 +70,10 @@ pub(crate) enum At {
     Start,
     Block(usize),
     /// The call that started a subagent.
-    Sent(String),
+    Sent {
+        agent: String,
+        time: Option<i64>,
+    },
     End,
 }
 
@@ -327,7 +328,7 @@ impl App {
                     file.take(answer);
                 }
             }
-            Answer::Fresh { is_done, changed, text } => self.take_news(is_done, changed, text),
+            Answer::Fresh { is_done, changed, text } => self.take_news(is_done, changed, &text),
             _ => {}
         }
     }
@@ -371,8 +372,8 @@ impl App {
         }
     }
 
-    fn take_news(&mut self, is_done: bool, changed: bool, text: String) {
-        self.freshness = one_line(&text);
+    fn take_news(&mut self, is_done: bool, changed: bool, text: &str) {
+        self.freshness = one_line(text);
         if !changed {
             return;
         }
@@ -393,150 +394,6 @@ impl App {
             let target = &viewer.reading.target;
             let id = target.agent.clone().unwrap_or_else(|| target.session.clone());
             self.open_id(id, Into::Again, at);
-        }
-    }
-
-    /// Takes an event of the terminal.
-    pub(crate) fn event(&mut self, event: &Event) {
-        match event {
-            Event::Key(key) if key.kind != KeyEventKind::Release => self.key(*key),
-            Event::Paste(text) => self.paste(text),
-            Event::Mouse(mouse) => self.mouse(*mouse),
-            _ => {}
-        }
-    }
-
-    fn paste(&mut self, text: &str) {
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        if let Some(Overlay::Find(input)) = &mut self.overlay {
-            *input = Input::new(format!("{}{text}", input.value()));
-        } else if self.place() == Place::Search {
-            let (before, after) = self.input.value().split_at(self.cursor_byte());
-            let cursor = before.chars().count() + text.chars().count();
-            self.input = Input::new(format!("{before}{text}{after}")).with_cursor(cursor);
-            self.typed();
-        }
-    }
-
-    fn cursor_byte(&self) -> usize {
-        let value = self.input.value();
-        value.char_indices().nth(self.input.cursor()).map_or(value.len(), |(at, _)| at)
-    }
-
-    fn key(&mut self, key: KeyEvent) {
-        self.said = None;
-        if self.overlay.is_some() {
-            return self.overlay_key(key);
-        }
-        match self.setup.keys.action(self.place(), key) {
-            Some(what) => self.act(what),
-            None if self.place() == Place::Search => {
-                let before = self.input.value().to_string();
-                self.input.handle_event(&Event::Key(key));
-                if self.input.value() != before {
-                    self.typed();
-                }
-            }
-            None => {}
-        }
-    }
-
-    fn overlay_key(&mut self, key: KeyEvent) {
-        use ratatui::crossterm::event::KeyCode::{Char, Down, Enter, Esc, PageDown, PageUp, Up};
-        let is_ctrl_c = key.code == Char('c') && !key.modifiers.is_empty();
-        if key.code == Esc || is_ctrl_c {
-            self.overlay = None;
-            return;
-        }
-        match &mut self.overlay {
-            Some(Overlay::Help(from)) => match key.code {
-                Down | Char('j') => *from += 1,
-                PageDown | Char(' ') => *from += 15,
-                Up | Char('k') => *from = from.saturating_sub(1),
-                PageUp => *from = from.saturating_sub(15),
-                _ => self.overlay = None,
-            },
-            Some(Overlay::List { items, at, .. }) => match key.code {
-                Down | Char('j') => *at = (*at + 1).min(items.len().saturating_sub(1)),
-                Up | Char('k') => *at = at.saturating_sub(1),
-                PageDown => *at = (*at + 10).min(items.len().saturating_sub(1)),
-                PageUp => *at = at.saturating_sub(10),
-                Enter => {
-                    let choice = items.get(*at).map(|(_, choice)| choice.clone());
-                    self.overlay = None;
-                    self.choose(choice);
-                }
-                _ => {}
-            },
-            Some(Overlay::Find(input)) if key.code == Enter => {
-                let text = input.value().to_string();
-                self.overlay = None;
-                self.find_inside(text);
-            }
-            Some(Overlay::Find(input)) => drop(input.handle_event(&Event::Key(key))),
-            None => {}
-        }
-    }
-
-    fn choose(&mut self, choice: Option<Choice>) {
-        match choice {
-            Some(Choice::Add(text)) => {
-                let query = format!("{} {text}", self.input.value().trim_end());
-                self.set_query(query.trim_start().to_string());
-            }
-            Some(Choice::Block(block)) => {
-                if let Some(viewer) = self.open.last_mut() {
-                    viewer.go_to(block);
-                }
-            }
-            Some(Choice::Agent(id)) => self.open_id(id, Into::Above, At::Start),
-            None => {}
-        }
-    }
-
-    /// Searches inside the conversation.
-    fn find_inside(&mut self, text: String) {
-        if text.trim().is_empty() {
-            return;
-        }
-        self.find = Some(text);
-        let Some(viewer) = self.open.last() else { return };
-        let from = viewer.current();
-        let target = &viewer.reading.target;
-        let id = target.agent.clone().unwrap_or_else(|| target.session.clone());
-        self.open_id(id, Into::Again, At::Block(from));
-    }
-
-    fn mouse(&mut self, mouse: MouseEvent) {
-        let (column, row) = (mouse.column, mouse.row);
-        let inside = |area: Rect| area.contains(ratatui::layout::Position { x: column, y: row });
-        let by = match mouse.kind {
-            MouseEventKind::ScrollDown => 3,
-            MouseEventKind::ScrollUp => -3,
-            MouseEventKind::Down(MouseButton::Left) => 0,
-            _ => return,
-        };
-        if let Some(file) = &mut self.file {
-            return file.scroll(by);
-        }
-        if let Some(viewer) = self.open.last_mut() {
-            if by != 0 {
-                viewer.scroll(by);
-            } else if inside(self.view_area)
-                && let Some(block) = viewer.block_at_row(usize::from(row - self.view_area.y))
-            {
-                viewer.fold(block);
-            }
-        } else if inside(self.list_area) {
-            let clicked = self.rows.get(usize::from(row - self.list_area.y)).copied();
-            match (by, clicked) {
-                (0, Some(entry)) if entry == self.selected => self.act(Do::Open),
-                (0, Some(entry)) => self.select(entry),
-                (0, None) => {}
-                (by, _) => self.select(self.selected.saturating_add_signed(by.signum())),
-            }
-        } else if let Some(viewer) = self.preview.as_mut().filter(|_| inside(self.view_area)) {
-            viewer.scroll(by);
         }
     }
 
@@ -589,13 +446,18 @@ fn place(viewer: &mut Viewer, at: At) {
                 viewer.show_block(start);
             }
         }
-        At::Sent(agent) => {
+        At::Sent { agent, time } => {
+            let blocks = &viewer.reading.blocks;
             let number = viewer.reading.agents.iter().position(|other| other.id == agent);
-            let call = viewer.reading.blocks.iter().position(|block| block.sent.is_some() && block.sent == number);
-            viewer.go_to(call.unwrap_or(0));
+            let call = blocks.iter().position(|block| block.sent.is_some() && block.sent == number);
+            // Without a call that is known to have started it, the last thing that happened before it.
+            let before = || blocks.iter().rposition(|block| block.time.is_some() && block.time <= time);
+            let to = call.or_else(before).unwrap_or(0);
+            viewer.go_to(to);
         }
-        At::End => viewer.to_end(),
+        At::End => viewer.go_to_end(),
     }
 }
 
 mod actions;
+mod input;

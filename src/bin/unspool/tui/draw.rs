@@ -201,7 +201,10 @@ fn remarks(app: &App, width: usize) -> Vec<Line<'static>> {
 /// Explains an empty list, with what can be done about it.
 fn draw_nothing(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let theme = app.setup.theme;
-    let mut lines: Vec<(String, Style)> = app.notes.iter().map(|note| (note.clone(), Style::new())).collect();
+    let is_first = app.found.is_none() && app.freshness.starts_with("first index");
+    let notes = app.notes.iter().filter(|_| !is_first).cloned();
+    let notes = notes.chain(is_first.then(|| "all sessions are read once; they appear here meanwhile".to_string()));
+    let mut lines: Vec<(String, Style)> = notes.map(|note| (note, Style::new())).collect();
     let scope = match app.scope {
         Scope::Here => "in this folder and its repository",
         Scope::Project => "in one project",
@@ -257,7 +260,7 @@ fn conversation(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let right = right.join("  ");
     let session = &viewer.reading.session;
     let place = format!("{}  {}", screen.project(&session.project), session.branch.line());
-    let room = usize::from(area.width).saturating_sub(right.width() + 3);
+    let room = usize::from(area.width).saturating_sub(right.width() + 6);
     let title = cut(&viewer.title(), room);
     let left = room.saturating_sub(title.width());
     let place = if left > 12 { cut(&place, left - 2) } else { String::new() };

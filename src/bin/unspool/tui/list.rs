@@ -121,7 +121,7 @@ impl ListView<'_> {
             Span::raw(gap),
             Span::styled(facts, theme.dim()),
         ])];
-        let id = cut(&one_line(entry.id()), 8).replace('…', "");
+        let id: String = one_line(entry.id()).chars().take(8).collect();
         let place = [self.screen.project(&entry.info.project), entry.info.branch.line(), entry.facts.clone()];
         let place = place.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ");
         let room = width.saturating_sub(id.width() + 6);

@@ -133,7 +133,7 @@ impl Loop<'_> {
     fn run(mut self, tty: &mut Tty, receive: &Receiver<Message>) -> anyhow::Result<Ended> {
         loop {
             self.send_questions();
-            tty.screen.draw(|frame| draw::draw(&mut self.app, frame)).map_err(lost)?;
+            tty.screen.draw(|frame| draw::draw(&mut self.app, frame)).map_err(|error| lost(&error))?;
             // Without anything to do, the process sleeps here.
             let first = match self.app.follow {
                 true => receive.recv_timeout(FOLLOW_EVERY).ok(),
@@ -164,7 +164,7 @@ impl Loop<'_> {
                 self.checked &= !matches!(*answer, Answer::Fresh { is_done: true, .. });
                 self.app.take(number, *answer);
             }
-            Message::Events(Err(error)) => return Err(lost(error)),
+            Message::Events(Err(error)) => return Err(lost(&error)),
             Message::Events(Ok(events)) => {
                 for event in &events {
                     self.app.event(event);
@@ -185,7 +185,7 @@ impl Loop<'_> {
         match effect {
             Effect::Quit(code) => return Ok(Some(Ended::Quit(code))),
             Effect::Print(id) => return Ok(Some(Ended::Print(id))),
-            Effect::Suspend => tty.suspend().map_err(lost)?,
+            Effect::Suspend => tty.suspend().map_err(|error| lost(&error))?,
             Effect::Check => self.worker.check(),
             Effect::Remember => {
                 self.app.remember();
@@ -250,7 +250,7 @@ impl Loop<'_> {
         let mut words = editor.split_whitespace();
         let mut command = std::process::Command::new(words.next().unwrap_or("vi"));
         let status = command.args(words).arg(format!("+{line}")).arg(path).status();
-        tty.enter().map_err(lost)?;
+        tty.enter().map_err(|error| lost(&error))?;
         if let Err(error) = status {
             self.app.said = Some(one_line(&format!("cannot run {editor}: {error}")));
         }
@@ -263,10 +263,13 @@ fn said(error: &anyhow::Error) -> String {
 }
 
 /// Returns the error for a terminal that is gone.
-fn lost(error: std::io::Error) -> anyhow::Error {
+fn lost(error: &std::io::Error) -> anyhow::Error {
     Error::new(ErrorKind::Other, format!("the terminal is gone: {error}")).into()
 }
 
 fn history_file(config: &Config) -> PathBuf {
     config.data_dir().join("queries")
 }
+
+#[cfg(test)]
+mod tests;

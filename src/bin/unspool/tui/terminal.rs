@@ -58,7 +58,9 @@ impl Tty {
         if self.mouse {
             execute!(out, EnableMouseCapture)?;
         }
-        self.screen.clear()
+        // `clear` would ask the terminal on stdout for its cursor, which a picker's caller reads.
+        let size = self.screen.size()?;
+        self.screen.resize(size.into())
     }
 
     /// Gives the terminal back, as it was before.

@@ -142,10 +142,12 @@ impl Viewer {
         if let Some(number) = self.hits_in.get(&at)
             && can_fold(&text)
             && open != Some(true)
-            && let Some(head) = lines.iter_mut().rev().find(|line| !line.spans.is_empty())
+            && let Some(head) = lines.iter_mut().find(|line| line.spans.iter().any(|span| span.content.contains('▸')))
         {
-            let note = if *number == 1 { "  1 hit".to_string() } else { format!("  {number} hits") };
-            head.spans.push(Span::styled(note, self.theme.hit()));
+            let note = if *number == 1 { "1 hit  ".to_string() } else { format!("{number} hits  ") };
+            // Before the summary, which may fill the line.
+            let at = head.spans.iter().position(|span| span.content.contains('▸')).map_or(0, |at| at + 1);
+            head.spans.insert(at, Span::styled(note, self.theme.hit()));
         }
         lines
     }
@@ -193,13 +195,13 @@ impl Viewer {
         true
     }
 
-    pub(crate) fn to_end(&mut self) {
+    pub(crate) fn go_to_end(&mut self) {
         let last = self.reading.blocks.len().saturating_sub(1);
         self.top = (last, self.lines(last).len());
         self.scroll(-(self.height as isize - 1));
     }
 
-    pub(crate) fn to_top(&mut self) {
+    pub(crate) fn go_to_top(&mut self) {
         self.top = (0, 0);
     }
 
@@ -287,10 +289,7 @@ impl Viewer {
 
     /// Opens a block and moves to its first marked line.
     pub(crate) fn show_block(&mut self, block: usize) {
-        if self.text(block).is_some_and(|text| can_fold(&text)) {
-            self.folds.insert(block, true);
-            self.cache.borrow_mut().remove(&block);
-        } else if self.lines(block).is_empty() {
+        if self.text(block).is_some_and(|text| can_fold(&text)) || self.lines(block).is_empty() {
             self.folds.insert(block, true);
             self.cache.borrow_mut().remove(&block);
         }

@@ -110,7 +110,7 @@ fn serve(
     }
 }
 
-fn answer(archive: &Archive, ask: Ask, context: &Context) -> Answer {
+pub(crate) fn answer(archive: &Archive, ask: Ask, context: &Context) -> Answer {
     match ask {
         Ask::Search(request) => {
             let start = Instant::now();
@@ -195,6 +195,9 @@ fn build_first(archive: &Arc<Archive>, deliver: &dyn Fn(u64, Answer)) {
 
 /// Returns how much was read, and how long the rest takes.
 fn progress(read: u64, left: u64, elapsed: Duration) -> String {
+    if read == 0 {
+        return "first index: reading".to_string();
+    }
     let share = read * 100 / (read + left).max(1);
     let rest = elapsed.as_secs() * left / read.max(1);
     format!("first index: {share} %, about {rest} s left")

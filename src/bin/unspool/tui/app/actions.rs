@@ -216,8 +216,8 @@ impl App {
             Do::HalfUp => viewer.scroll(-page / 2),
             Do::PageDown => viewer.scroll(page),
             Do::PageUp => viewer.scroll(-page),
-            Do::Top => viewer.to_top(),
-            Do::End => viewer.to_end(),
+            Do::Top => viewer.go_to_top(),
+            Do::End => viewer.go_to_end(),
             Do::NextPrompt | Do::PreviousPrompt => {
                 viewer.jump(what == Do::NextPrompt, |sort| sort == BlockSort::Prompt);
             }
@@ -272,19 +272,22 @@ impl App {
                 let items = prompts.into_iter().map(|(block, text)| (text, Choice::Block(block))).collect();
                 self.overlay = Some(Overlay::List { title: "Prompts".to_string(), items, at });
             }
-            Do::Agents if viewer.reading.agents.is_empty() => {
+            Do::Agents if viewer.reading.session.agents.is_empty() => {
                 self.said = Some("this session has no subagents".to_string());
             }
             Do::Agents => {
-                let item = |agent: &unspool::archive::conversation::Agent| {
-                    let text = format!("{} · {} tool calls", one_line(&agent.title), agent.tool_uses);
-                    (text, Choice::Agent(agent.id.clone()))
+                let item = |agent: &unspool::archive::sessions::SubAgent| {
+                    let text = format!("{} · {} tool calls", agent.title.line(), agent.tool_uses);
+                    (text, Choice::Agent(agent.id.raw().to_string()))
                 };
-                let items = viewer.reading.agents.iter().map(item).collect();
+                let items = viewer.reading.session.agents.iter().map(item).collect();
                 self.overlay = Some(Overlay::List { title: "Subagents".to_string(), items, at: 0 });
             }
             Do::Parent => match viewer.reading.target.agent.clone() {
-                Some(agent) => self.open_id(session, Into::Again, At::Sent(agent)),
+                Some(agent) => {
+                    let time = viewer.reading.blocks.iter().find_map(|block| block.time);
+                    self.open_id(session, Into::Again, At::Sent { agent, time });
+                }
                 None => self.said = Some("this is the main conversation".to_string()),
             },
             Do::Abandoned => {
