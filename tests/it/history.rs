@@ -699,6 +699,20 @@ fn f28_secrets_are_masked_in_the_history_of_a_file() {
     assert_eq!(env.run(&["recover", path]).stdout, contents);
 }
 
+/// A command whose result is not recorded may have done its work.
+#[test]
+fn a_command_without_a_result_may_have_changed_the_file() {
+    let env = created_then(&[("sed -i s/one/1/ src/a.rs", true)]);
+    let path = env.file(Session { number: 1, ..Session::default() }.file());
+    let text = std::fs::read_to_string(&path).expect("read");
+    let unfinished = text.trim_end().rsplit_once('\n').expect("lines").0.to_string() + "\n";
+    std::fs::write(&path, unfinished).expect("written");
+    env.index();
+    let ran = env.run(&["recover", "--no-refresh", PATH]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (3, "one\ntwo\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("sed -i s/one/1/"), "{}", ran.stderr);
+}
+
 /// A session that creates [`PATH`] at 10:00:03 and then runs commands.
 fn created_then(commands: &[(&str, bool)]) -> Env {
     let env = Env::new();
@@ -720,6 +734,10 @@ fn recover_reports_commands_that_may_have_changed_the_file() {
     for (command, works, code, part) in [
         ("cargo fmt", true, 3, "cargo fmt"),
         ("cargo fmt", false, 0, ""),
+        ("cargo fmt && cargo test", false, 3, "cargo fmt"),
+        ("sed -i s/one/1/ src/a.rs && cargo test", false, 3, "sed -i"),
+        ("sed -i s/one/1/ src/a.rs", false, 0, ""),
+        ("git stash pop", false, 3, "git stash"),
         ("cargo fmt --check", true, 0, ""),
         ("cd /elsewhere && cargo fmt", true, 0, ""),
         ("git stash", true, 3, "git stash"),

@@ -7,7 +7,7 @@ use crate::archive::history::FileAction;
 use crate::archive::history::path::{folders_above, identity};
 use crate::archive::history::tool_calls::{FileTouch, ToolCall};
 use crate::archive::tool_pairs::answers;
-use crate::document::{Document, Kind, may_change, normal_path};
+use crate::document::{Document, Kind, Touch, may_change, normal_path, touched};
 use crate::error::Result;
 use crate::index::{FileKey, Reader};
 use crate::query::Filter;
@@ -20,6 +20,28 @@ const MAX_COMMANDS: usize = 200;
 const NEAR: usize = 16;
 /// The tool whose commands are looked at.
 const SHELL: &str = "Bash";
+
+/// The beginnings of the results of tool calls that were not allowed.
+const DENIALS: [&str; 5] = [
+    "The user doesn't want",
+    "This command requires approval",
+    "<tool_use_error>",
+    "Permission to use",
+    "Claude requested",
+];
+/// Parts of single commands that may fail after they have changed some files: conflicts, and problems without a fix.
+const STEPWISE: [&str; 10] = [
+    "git pull",
+    "git merge",
+    "git rebase",
+    "git stash",
+    "git cherry-pick",
+    "git revert",
+    "git am",
+    "--fix",
+    "--write",
+    " -A",
+];
 
 /// Something that may have changed a file.
 #[derive(Clone, Debug)]
@@ -54,19 +76,25 @@ pub(super) fn commands(reader: &Reader, path: &str, since: i64) -> Result<Vec<Su
     let mut seen = HashSet::new();
     found.retain(|(_, call)| {
         let is_new = seen.insert((call.uuid.clone(), call.tool_use.clone()));
-        is_new && command_of(call).is_some_and(|command| reaches(&command, call, path))
+        is_new && command_of(call).is_some_and(|command| may_reach(&command, call, path))
     });
     found.sort_by_key(|(key, call)| (call.timestamp, *key, call.line));
     let first = found.len().saturating_sub(MAX_COMMANDS);
     let mut suspects = Vec::new();
     for (key, call) in found.drain(first..) {
         let result = reader.near(key, call.line, NEAR)?.into_iter().find(|result| answers(result, &call));
-        if result.as_ref().is_some_and(|result| result.error) {
+        let command = command_of(&call).unwrap_or_default();
+        // A command that failed may have done a part of its work, and one without a result all of it.
+        let counts = match &result {
+            Some(result) if !result.error => reaches(&command, &call, path),
+            Some(result) => !was_denied(&result.text) && is_compound(&command),
+            None => true,
+        };
+        if !counts {
             continue;
         }
         let time = result.and_then(|result| result.timestamp).max(call.timestamp).unwrap_or_default();
-        let what = Suspicion::Command(command_of(&call).unwrap_or_default());
-        suspects.push(Suspect { time, session: call.session, what });
+        suspects.push(Suspect { time, session: call.session, what: Suspicion::Command(command) });
     }
     Ok(suspects)
 }
@@ -76,6 +104,26 @@ fn command_of(call: &Document) -> Option<String> {
         Call::Command(command) => Some(command),
         _ => None,
     }
+}
+
+/// Reports whether a tool call did not run because it was not allowed.
+fn was_denied(result: &str) -> bool {
+    DENIALS.iter().any(|denial| result.trim_start().starts_with(denial))
+}
+
+/// Reports whether a command line has several commands, of which only one may have failed, or is one that works on
+/// several files and may fail after some of them.
+fn is_compound(command: &str) -> bool {
+    command.trim().contains(['&', ';', '|', '\n']) || STEPWISE.iter().any(|part| command.contains(part))
+}
+
+/// Reports whether a command changes a file, or may change it.
+fn may_reach(command: &str, call: &Document, path: &str) -> bool {
+    let cwd = call.cwd.as_deref().map(|cwd| identity(&normal_path(cwd, None)));
+    let (path, touches) = (identity(path), touched(command, cwd.as_deref()));
+    let changes =
+        |touch: &Touch| path.strip_prefix(&touch.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    touches.iter().any(changes) || reaches(command, call, &path)
 }
 
 fn reaches(command: &str, call: &Document, path: &str) -> bool {

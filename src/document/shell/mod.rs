@@ -3,11 +3,12 @@
 //! Never guesses: anything that depends on a glob, an unknown variable or the output of another command is left out.
 
 mod split;
+mod formatters;
 mod reach;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::document::clean::normal_path;
 pub(super) use crate::document::shell::reach::Reach;
@@ -77,6 +78,8 @@ struct Shell {
     outer: Vec<Option<String>>,
     /// Variables assigned so far whose values are known.
     variables: HashMap<String, String>,
+    /// Variables of loops, which have several values.
+    loops: HashSet<String>,
     touches: Vec<Touch>,
     reaches: Vec<Reach>,
 }
@@ -125,13 +128,19 @@ impl Shell {
             if let Some(path) = self.path(&redirect.target) {
                 let effect = if redirect.append { FileEffect::Append(text()) } else { FileEffect::Write(text()) };
                 self.record(path, effect);
+            } else {
+                self.reach_expanded(&redirect.target);
             }
         }
         let Some((name, arguments)) = words.split_first() else { return };
         match name.literal().map(|name| name.rsplit('/').next().unwrap_or(name)) {
             Some("cd" | "pushd") => self.change_folder(arguments),
             Some("popd") => self.cwd = None,
-            Some("for" | "read" | "unset") => self.unset(arguments),
+            Some("unset") => self.unset(arguments),
+            Some("for" | "read") => {
+                self.unset(arguments);
+                self.loops.extend(arguments.iter().filter_map(Word::literal).map(str::to_string));
+            }
             Some("mv") => self.mv(arguments),
             Some("cp") => self.cp(arguments),
             Some("rm" | "unlink") => self.record_each(operands(arguments, &[]), &FileEffect::Delete),
@@ -169,6 +178,7 @@ impl Shell {
     fn unset(&mut self, names: &[Word]) {
         for name in names.iter().filter_map(Word::literal) {
             self.variables.remove(name);
+            self.loops.remove(name);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Finds the folders and files that a command may change without naming each file, or without certainly changing it:
 //! formatters, version control, scripts, and editing commands whose files only a running shell knows. Pure.
 
+use crate::document::shell::formatters::{after_runner, formatter, has, is_format_task, is_rewriter, names_formatting};
 use crate::document::shell::split::{Part, Simple, Word};
 use crate::document::shell::{Shell, has_extension, operands};
 
@@ -25,7 +26,10 @@ impl Reach {
         if let Some(script) = &self.script {
             return names_file(script, name) && (is_inside || script.contains(file) || script.contains("../"));
         }
-        let has_extension = |extension: &String| name.strip_suffix(extension).is_some_and(|rest| rest.ends_with('.'));
+        // An entry may also be a whole name, such as `Cargo.toml`.
+        let has_extension = |extension: &String| {
+            name.strip_suffix(extension).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
         is_inside && (self.extensions.is_empty() || self.extensions.iter().any(has_extension))
     }
 }
@@ -38,62 +42,6 @@ fn names_file(text: &str, name: &str) -> bool {
     })
 }
 
-/// A program that formats or fixes files.
-struct Formatter {
-    name: &'static str,
-    /// The words without which it changes nothing. Any of the alternatives in `a|b` will do.
-    needs: &'static [&'static str],
-    /// The extensions of its files. Any file if empty.
-    extensions: &'static [&'static str],
-}
-
-/// Options with which a command only reports what it would do.
-const REPORTS_ONLY: [&str; 9] =
-    ["--check", "--dry-run", "--diff", "--list-different", "-l", "--help", "--version", "--stat", "-n"];
-const PYTHON: &[&str] = &["py", "pyi", "ipynb"];
-const ANY: &[&str] = &[];
-const FORMATTERS: [Formatter; 33] = [
-    Formatter { name: "gofmt", needs: &["-w"], extensions: &["go"] },
-    Formatter { name: "goimports", needs: &["-w"], extensions: &["go"] },
-    Formatter { name: "gofumpt", needs: &["-w"], extensions: &["go"] },
-    Formatter { name: "go", needs: &["fmt|fix|generate"], extensions: &["go"] },
-    Formatter { name: "golangci-lint", needs: &["--fix|fmt"], extensions: &["go"] },
-    Formatter { name: "rustfmt", needs: &[], extensions: &["rs"] },
-    Formatter { name: "cargo", needs: &["fmt|fix"], extensions: &["rs"] },
-    Formatter { name: "cargo", needs: &["clippy", "--fix"], extensions: &["rs"] },
-    Formatter { name: "prettier", needs: &["--write|-w"], extensions: ANY },
-    Formatter { name: "eslint", needs: &["--fix"], extensions: ANY },
-    Formatter { name: "stylelint", needs: &["--fix"], extensions: ANY },
-    Formatter { name: "biome", needs: &["--write|--apply|--fix|--apply-unsafe"], extensions: ANY },
-    Formatter { name: "dprint", needs: &["fmt"], extensions: ANY },
-    Formatter { name: "deno", needs: &["fmt"], extensions: ANY },
-    Formatter { name: "black", needs: &[], extensions: PYTHON },
-    Formatter { name: "isort", needs: &[], extensions: PYTHON },
-    Formatter { name: "ruff", needs: &["format"], extensions: PYTHON },
-    Formatter { name: "ruff", needs: &["--fix"], extensions: PYTHON },
-    Formatter { name: "autopep8", needs: &["-i|--in-place"], extensions: PYTHON },
-    Formatter { name: "yapf", needs: &["-i|--in-place"], extensions: PYTHON },
-    Formatter { name: "clang-format", needs: &["-i"], extensions: ANY },
-    Formatter { name: "shfmt", needs: &["-w"], extensions: ANY },
-    Formatter { name: "terraform", needs: &["fmt"], extensions: &["tf", "tfvars"] },
-    Formatter { name: "mix", needs: &["format"], extensions: &["ex", "exs", "heex"] },
-    Formatter { name: "dotnet", needs: &["format"], extensions: &["cs", "vb"] },
-    Formatter {
-        name: "rubocop",
-        needs: &["-a|-A|--autocorrect|--autocorrect-all|--auto-correct"],
-        extensions: &["rb"],
-    },
-    Formatter { name: "swiftformat", needs: &[], extensions: &["swift"] },
-    Formatter { name: "ktlint", needs: &["-F|--format"], extensions: &["kt", "kts"] },
-    Formatter { name: "npm", needs: &["format|fmt|lint:fix|format:fix|fix"], extensions: ANY },
-    Formatter { name: "pnpm", needs: &["format|fmt|lint:fix|format:fix|fix"], extensions: ANY },
-    Formatter { name: "yarn", needs: &["format|fmt|lint:fix|format:fix|fix"], extensions: ANY },
-    Formatter { name: "make", needs: &["format|fmt|lint-fix"], extensions: ANY },
-    Formatter { name: "pre-commit", needs: &["run"], extensions: ANY },
-];
-/// Words before a command that runs another one: `npx prettier`, `python -m black`, `uv run ruff`.
-const RUNNERS: [&str; 12] =
-    ["npx", "bunx", "uvx", "pipx", "run", "exec", "dlx", "poetry", "uv", "pdm", "bundle", "pnpm"];
 /// Interpreters that run a script from the command line or from a here-document.
 const INTERPRETERS: [&str; 9] = ["python", "python3", "node", "ruby", "perl", "deno", "bun", "php", "tsx"];
 /// Programs that may change the files they are given: editors, and tools that rewrite code.
@@ -120,7 +68,9 @@ const EDITORS: [&str; 20] = [
     "csplit",
 ];
 /// Programs that write to the file that one of these options names, or to all files with an option such as `-i`.
-const WITH_OPTION: [(&str, &[&str]); 9] = [
+const WITH_OPTION: [(&str, &[&str]); 11] = [
+    ("iconv", &["-o", "--output"]),
+    ("xmllint", &["-o", "--output"]),
     ("curl", &["-o", "--output"]),
     ("wget", &["-O", "--output-document"]),
     ("sort", &["-o", "--output"]),
@@ -169,9 +119,25 @@ impl Shell {
             }
             "sed" | "perl" if edits_in_place(name, arguments) => self.reach_unnamed(arguments),
             "cp" if has(arguments, &["-r", "-R", "-a", "-rf", "--recursive"]) => self.reach_target(arguments),
+            "mv" | "cp" | "rm" => self.move_reach(name, arguments),
+            "hg" | "svn" | "jj" | "sl" => self.version_control_reach(arguments),
+            "fd" | "fdfind" | "parallel" => {
+                let command =
+                    if name == "parallel" { Some(arguments) } else { after_option(arguments, &["-x", "-X", "--exec"]) };
+                let command =
+                    command.and_then(|words| words.split_first().map(|(first, rest)| (first.literal(), rest)));
+                if let Some((Some(program), rest)) = command
+                    && (edits_in_place(program, rest) || formatter(program, rest).is_some())
+                {
+                    self.reach_folder(None);
+                }
+            }
             "rsync" => self.reach_target(arguments),
             "tar" if first_has(arguments, 'x') => self.reach_folder(option_value(arguments, "-C")),
-            "unzip" => self.reach_folder(option_value(arguments, "-d")),
+            "unzip" if !has(arguments, &["-l", "-t", "-v", "-p", "-Z"]) => {
+                self.reach_folder(option_value(arguments, "-d"))
+            }
+            "patch" if has(arguments, &["--dry-run"]) => {}
             "patch" if simple.heredoc.is_none() && operands(arguments, &["-i", "-d"]).is_empty() => {
                 self.reach_folder(option_value(arguments, "-d"));
             }
@@ -186,7 +152,7 @@ impl Shell {
             _ => self.format_reach(name, arguments),
         }
         if INTERPRETERS.contains(&name) {
-            self.script_reach(arguments, simple.heredoc.as_ref());
+            self.script_reach(name == "perl", arguments, simple.heredoc.as_ref());
         }
         self.named_reach(words, name, arguments);
     }
@@ -241,7 +207,7 @@ impl Shell {
             _ => None,
         };
         let folder = if start.is_empty() { self.cwd.clone() } else { self.resolve(start) };
-        (folder, end.filter(|end| !end.contains('/')).into_iter().collect())
+        (folder, end.filter(|end| end.chars().all(char::is_alphanumeric)).into_iter().collect())
     }
 
     fn git_reach(&mut self, arguments: &[Word], simple: &Simple) {
@@ -265,6 +231,9 @@ impl Shell {
             }
             "apply" => simple.heredoc.is_none() && !has(rest, &["--check", "--stat", "--cached", "--numstat"]),
             "clean" => !has(rest, &["-n", "--dry-run"]) && rest.iter().any(|word| is_flag(word, 'f')),
+            "read-tree" => rest.iter().any(|word| is_flag(word, 'u')),
+            "checkout-index" | "clang-format" | "filter-branch" | "sparse-checkout" => true,
+            "bisect" => !matches!(first, "log" | "view" | "visualize"),
             "switch" => !has(rest, &["-c", "-C", "--create"]),
             "checkout" => {
                 let files = has(rest, &["--"]) || first == "." || first.contains('.');
@@ -275,6 +244,19 @@ impl Shell {
         };
         if changes {
             self.add_reach(folder, &[]);
+        }
+    }
+
+    /// Records the working directory if another version control system may change files in it.
+    fn version_control_reach(&mut self, arguments: &[Word]) {
+        const CHANGES: [&str; 24] = [
+            "abandon", "backout", "checkout", "co", "edit", "goto", "graft", "import", "merge", "new", "next", "patch",
+            "prev", "pull", "rebase", "restore", "revert", "shelve", "squash", "switch", "undo", "unshelve", "up",
+            "update",
+        ];
+        let subcommand = operands(arguments, &[]).first().and_then(|word| word.literal()).unwrap_or_default();
+        if CHANGES.contains(&subcommand) {
+            self.reach_folder(None);
         }
     }
 
@@ -310,14 +292,16 @@ impl Shell {
     }
 
     fn format_reach(&mut self, name: &str, arguments: &[Word]) {
-        let Some(formatter) = formatter(name, arguments) else { return };
+        let Some(formatter) = formatter(name, arguments) else { return self.rewrite_reach(name, arguments) };
         let extensions: Vec<String> = formatter.extensions.iter().map(ToString::to_string).collect();
         let with_value =
             ["--edition", "--config", "-c", "--config-path", "--manifest-path", "-p", "--package", "--select"];
         // Subcommands such as `format` are operands, too, but not paths.
         let is_word = |word: &str| formatter.needs.iter().any(|need| need.split('|').any(|need| need == word));
-        let is_path =
-            |word: &&Word| word.literal().is_none_or(|word| !is_word(word) && word != "check" && word != "run");
+        let is_path = |word: &&Word| {
+            word.literal()
+                .is_none_or(|word| !is_word(word) && !matches!(word, "check" | "run" | "format" | "fmt" | "lint"))
+        };
         let takes_paths =
             !matches!(name, "cargo" | "go" | "npm" | "pnpm" | "yarn" | "make" | "mix" | "dotnet" | "pre-commit");
         let paths: Vec<&Word> = operands(arguments, &with_value).into_iter().filter(is_path).collect();
@@ -343,6 +327,76 @@ impl Shell {
         }
     }
 
+    /// Records the files and folders that are given to a program that rewrites them, or else the working directory.
+    fn rewrite_reach(&mut self, name: &str, arguments: &[Word]) {
+        if is_format_task(name, arguments) {
+            return self.reach_folder(None);
+        }
+        if !is_rewriter(name, arguments) {
+            return;
+        }
+        let is_path =
+            |word: &&Word| word.literal().is_none_or(|word| word.contains(['/', '.']) || !names_formatting(word));
+        let paths: Vec<&Word> = operands(arguments, &[]).into_iter().filter(is_path).collect();
+        if paths.is_empty() {
+            return self.reach_folder(None);
+        }
+        for word in paths {
+            match self.path(word) {
+                Some(path) => self.add_reach(Some(path), &[]),
+                None => {
+                    let (folder, extensions) = self.glob_of(word);
+                    self.add_reach(folder, &extensions);
+                }
+            }
+        }
+    }
+
+    /// Records the files of a word that only a running shell can expand: a glob, braces, or the variable of a loop.
+    /// Other variables and substitutions may stand for anything and are left out.
+    pub(super) fn reach_expanded(&mut self, word: &Word) {
+        if self.path(word).is_some() {
+            return;
+        }
+        let is_loop = |part: &Part| matches!(part, Part::Variable(name) if self.loops.contains(name));
+        let is_glob = match word.0.as_slice() {
+            [Part::Literal(start), ..] => !start.is_empty(),
+            [Part::Unknown, .., Part::Literal(end)] => has_extension(end),
+            _ => false,
+        };
+        if is_glob || word.0.iter().any(is_loop) {
+            let (folder, extensions) = self.glob_of(word);
+            self.add_reach(folder, &extensions);
+        }
+    }
+
+    /// Records what `mv`, `cp` and `rm` may change besides the files that are certain.
+    fn move_reach(&mut self, name: &str, arguments: &[Word]) {
+        let files = operands(arguments, &["-t", "-S"]);
+        let Some((target, sources)) = files.split_last() else { return };
+        for word in if name == "cp" { &files[files.len() - 1..] } else { &files[..] } {
+            self.reach_expanded(word);
+        }
+        let folder = self.text(target).filter(|_| name != "rm");
+        let Some(folder) = folder.as_deref().map(|folder| folder.trim_end_matches('/')) else { return };
+        for source in sources {
+            match self.path(source) {
+                // The target may be a folder.
+                Some(from) if !has_extension(folder) => {
+                    let inside = format!("{folder}/{}", from.rsplit('/').next().unwrap_or_default());
+                    let path = self.resolve(&inside);
+                    self.add_reach(path, &[]);
+                }
+                Some(_) => {}
+                None => {
+                    let (_, extensions) = self.glob_of(source);
+                    let path = self.resolve(folder);
+                    self.add_reach(path, &extensions);
+                }
+            }
+        }
+    }
+
     /// Records the files that are given to an editor, or to a script whose contents are not known.
     fn named_reach(&mut self, words: &[Word], name: &str, arguments: &[Word]) {
         let command = words.first().and_then(Word::literal).unwrap_or_default();
@@ -352,7 +406,12 @@ impl Shell {
             arguments
         } else if INTERPRETERS.contains(&name) || SHELLS.contains(&name) {
             let script = operands(arguments, &[]).first().and_then(|first| position(arguments, first));
-            script.map(|at| &arguments[at + 1..]).unwrap_or_default()
+            let is_inline =
+                |word: &Word| word.literal().is_some_and(|word| word.starts_with('-') && word.ends_with('e'));
+            let only_reads = |script: &str| !WRITES.iter().any(|text| script.contains(text)) && !script.contains('>');
+            let reads = arguments.iter().any(is_inline)
+                && script.and_then(|at| arguments[at].literal()).is_some_and(only_reads);
+            script.filter(|_| !reads).map(|at| &arguments[at + 1..]).unwrap_or_default()
         } else {
             &[]
         };
@@ -365,23 +424,16 @@ impl Shell {
     }
 
     /// Records the files that a script on the command line or in a here-document names, if it writes files.
-    fn script_reach(&mut self, arguments: &[Word], heredoc: Option<&Word>) {
+    fn script_reach(&mut self, is_perl: bool, arguments: &[Word], heredoc: Option<&Word>) {
         let inline = ["-c", "-e", "--eval", "eval"].iter().find_map(|option| option_value(arguments, option));
         let Some(script) = inline.or(heredoc).and_then(|word| self.text(word)) else { return };
-        if WRITES.iter().any(|text| script.contains(text)) {
+        if WRITES.iter().any(|text| script.contains(text))
+            || (is_perl && script.contains("open") && script.contains('>'))
+        {
             let path = self.cwd.clone().unwrap_or_else(|| "/".to_string());
             self.reaches.push(Reach { path, script: Some(script), ..Reach::default() });
         }
     }
-}
-
-/// Returns the formatter that a command runs, if it changes files.
-fn formatter(name: &str, arguments: &[Word]) -> Option<&'static Formatter> {
-    let is_present = |need: &&str| need.split('|').any(|need| has(arguments, &[need]));
-    FORMATTERS
-        .iter()
-        .find(|formatter| formatter.name == name && formatter.needs.iter().all(&is_present))
-        .filter(|_| !has(arguments, &REPORTS_ONLY))
 }
 
 /// Reports whether `sed` or `perl` edits files in place.
@@ -394,22 +446,6 @@ fn edits_in_place(name: &str, arguments: &[Word]) -> bool {
             .any(|option| option.starts_with("--in-place") || (!option.starts_with("--") && option.contains('i')))
 }
 
-/// Returns the command that a runner such as `npx` runs.
-fn after_runner(words: &[Word]) -> &[Word] {
-    let mut words = words;
-    loop {
-        let literal = |at: usize| words.get(at).and_then(Word::literal).unwrap_or_default();
-        let is_script = matches!(literal(1), "run" | "format" | "fmt" | "lint:fix" | "fix");
-        words = match literal(0) {
-            "npx" | "bunx" | "uvx" if literal(1).starts_with('-') => &words[2..],
-            "python" | "python3" if literal(1) == "-m" => &words[2..],
-            "pnpm" | "yarn" if is_script => return words,
-            runner if RUNNERS.contains(&runner) && words.len() > 1 => &words[1..],
-            _ => return words,
-        };
-    }
-}
-
 /// Returns the place of a word among the words it is one of.
 fn position(words: &[Word], wanted: &Word) -> Option<usize> {
     words.iter().position(|word| std::ptr::eq(word, wanted))
@@ -420,11 +456,6 @@ fn extension(name: &str) -> Option<&str> {
     name.rsplit_once('.').map(|(_, extension)| extension)
 }
 
-/// Reports whether any word is one of `wanted`.
-fn has(words: &[Word], wanted: &[&str]) -> bool {
-    words.iter().filter_map(Word::literal).any(|word| wanted.contains(&word))
-}
-
 /// Reports whether a word is a group of short options that contains `flag`.
 fn is_flag(word: &Word, flag: char) -> bool {
     word.literal().is_some_and(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(flag))
@@ -433,6 +464,12 @@ fn is_flag(word: &Word, flag: char) -> bool {
 /// Reports whether the first word, with or without a dash, contains `flag`.
 fn first_has(words: &[Word], flag: char) -> bool {
     words.first().and_then(Word::literal).is_some_and(|word| !word.starts_with("--") && word.contains(flag))
+}
+
+/// Returns the words after the first of some options.
+fn after_option<'w>(words: &'w [Word], options: &[&str]) -> Option<&'w [Word]> {
+    let at = words.iter().position(|word| word.literal().is_some_and(|word| options.contains(&word)))?;
+    words.get(at + 1..)
 }
 
 /// Returns the word after an option.
