@@ -26,6 +26,10 @@ const PER_CLASS: usize = 16;
 /// Budget of one call; four of them are 12,000 characters.
 const CHARS: usize = 3000;
 const CALLS: usize = 4;
+/// The share of right answers to what happened, at least.
+const RIGHT: f64 = 0.90;
+/// The share of answers to what never happened, at most.
+const FALSE: f64 = 0.02;
 
 /// What follows the named thing, and is asked for.
 #[derive(Clone, Copy)]
@@ -86,8 +90,9 @@ fn agents_find_what_happened_and_nothing_else() {
     }
     let (share, false_share) = (right as f64 / happened.len() as f64, wrong as f64 / never.len() as f64);
     writeln!(shown, "right {share:.3}, false positives {false_share:.3}").expect("written");
-    assert!(share >= 0.90 && false_share <= 0.02, "{shown}{misses}");
-    insta::assert_snapshot!(shown, @"");
+    let report = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent_benchmark.txt");
+    std::fs::write(report, format!("{shown}{misses}")).expect("written");
+    assert!(share >= RIGHT && false_share <= FALSE, "{shown}{misses}");
 }
 
 /// Plants facts in sessions of their own, and makes a question of each.
