@@ -75,7 +75,6 @@ fn wrong_calls_are_explained_with_a_correct_one() {
         ("read_conversation", json!({"id": "ffffffff"}), "no session, subagent or message begins with \"ffffffff\""),
         ("outline_conversation", json!({"id": "0"}), "too short"),
         ("file_history", json!({"path": 3}), "\"path\" must be a text"),
-        ("recover_file", json!({"path": "x.rs", "at": "never"}), "never"),
         ("list_sessions", json!({"order": "best"}), "\"order\" must be one of newest"),
     ] {
         let answer = client.call(tool, &arguments);
@@ -133,9 +132,8 @@ fn pages_of_sessions_have_no_gaps_and_no_repetition() {
             let own = answer.own().join("\n");
             let number = own.lines().next().expect("a line").split(" session").next().expect("a part");
             total = number.rsplit(' ').next().expect("a number").parse().expect("a number");
-            let named = own.lines().filter(|line| line.starts_with("session ") || tool == "list_sessions");
-            let id = |line: &str| line.trim_start_matches("session ").split(' ').next().map(str::to_string);
-            seen.extend(named.filter_map(id).filter(|id| id.len() == 36));
+            let named = own.lines().filter(|line| line.contains(" · last ") && !line.starts_with("continue"));
+            seen.extend(named.filter_map(|line| line.split(" · ").next().map(str::to_string)));
             call = answer.next();
         }
         let distinct: BTreeSet<&String> = seen.iter().collect();
