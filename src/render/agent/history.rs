@@ -154,7 +154,7 @@ impl View {
         let rest: String = safe.chars().skip(skip).collect();
         let end = skip + page.quote_part(&rest);
         if end < length {
-            return page.finish(&format!("{} of {length} characters shown", end), &[("skip", end.into())]);
+            return page.finish(&format!("{end} of {length} characters shown"), &[("skip", end.into())]);
         }
         page.finish("end of the file", &[])
     }
