@@ -62,6 +62,7 @@ fn reminders_are_right_and_worth_their_tokens() {
         case.count(&reminder(&archive, path, &last.session), before);
         unknown.count(&reminder(&archive, &format!("{path}.other"), "new"), None);
     }
+    assert_eq!(unknown.told, 0, "a reminder of a file that never existed");
     let price = bytes as f64 / new.told as f64;
     let asking = asked.iter().sum::<usize>() as f64 / asked.len() as f64;
     let mut shown = String::from("Reminders before an edit, on a generated corpus: cases, told, right.\n\n");
