@@ -135,7 +135,7 @@ impl Shell {
             "rsync" => self.reach_target(arguments),
             "tar" if first_has(arguments, 'x') => self.reach_folder(option_value(arguments, "-C")),
             "unzip" if !has(arguments, &["-l", "-t", "-v", "-p", "-Z"]) => {
-                self.reach_folder(option_value(arguments, "-d"))
+                self.reach_folder(option_value(arguments, "-d"));
             }
             "patch" if has(arguments, &["--dry-run"]) => {}
             "patch" if simple.heredoc.is_none() && operands(arguments, &["-i", "-d"]).is_empty() => {

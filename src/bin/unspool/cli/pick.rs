@@ -5,9 +5,9 @@ use unspool::error::{Error, ErrorKind};
 
 use crate::cli::dash_words::joined;
 use crate::cli::filter::FilterArgs;
-use crate::cli::refresh::quiet_archive;
 use crate::cli::tui::end;
 use crate::config::{self, Config};
+use crate::refresh::quiet_archive;
 use crate::tui::Options;
 
 /// Choose a session and print its id: ID=$(unspool pick)

@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use unspool::archive::ShellSyntax;
 
 /// A shell.
+#[expect(clippy::enum_variant_names, reason = "the name of that shell")]
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Shell {
     Zsh,

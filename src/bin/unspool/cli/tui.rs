@@ -5,10 +5,10 @@ use unspool::error::{Error, ErrorKind};
 
 use crate::cli::dash_words::joined;
 use crate::cli::filter::FilterArgs;
-use crate::cli::refresh::quiet_archive;
 use crate::cli::resume::{find_program, start};
 use crate::config::{self, Config};
 use crate::exit_code;
+use crate::refresh::quiet_archive;
 use crate::tui::{Ended, Options};
 
 /// Search as you type, read conversations, resume them
