@@ -11,11 +11,9 @@ pub(super) fn closing(text: &str, limit: usize) -> String {
     let room = limit.saturating_sub(2);
     let from = line.char_indices().rev().nth(room.saturating_sub(1)).map_or(0, |(at, _)| at);
     let tail = &line[from..];
-    let is_whole = line[..from].ends_with(". ");
-    match sentence_start(tail).or_else(|| tail.find(' ').map(|at| at + 1)) {
-        Some(start) if !is_whole => format!("… {}", &tail[start..]),
-        _ => format!("… {tail}"),
-    }
+    let next_word = || tail.find(' ').filter(|_| !line[..from].ends_with(' ')).map(|at| at + 1);
+    let start = if line[..from].ends_with(". ") { None } else { sentence_start(tail).or_else(next_word) };
+    format!("… {}", &tail[start.unwrap_or(0)..])
 }
 
 /// Returns the first position in a text where a sentence begins.

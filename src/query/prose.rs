@@ -79,7 +79,7 @@ mod tests {
             ("the \"first answer\" of the server is wrong", false),
             ("what did we do project:shop about the cart", false),
             ("Error In The Main Loop Of Server", false),
-            ("cannot read properties of undefined 12 34", true),
+            ("cannot read properties of undefined 12 34", false),
             ("git commit --amend for the last one", false),
             ("10 of 12 are 13 14", false),
         ] {

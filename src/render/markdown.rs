@@ -20,6 +20,8 @@ pub(super) fn options() -> Options {
 
 /// Longest text that is laid out as Markdown, in bytes. The layout takes several times the memory of the text.
 const LONGEST: usize = 1 << 20;
+/// Longest part of a line that is wrapped at once, in bytes.
+const PIECE: usize = 1 << 16;
 
 /// Lays out Markdown in lines of at most `width` columns, but a huge text as it is. The text must already be safe for a
 /// terminal.
@@ -39,8 +41,20 @@ fn blocks(text: &str, width: usize) -> Vec<Line> {
 
 /// Lays out text that is not Markdown. Line breaks are kept, and long lines are wrapped.
 pub(super) fn plain(text: &str, style: Style, width: usize) -> impl Iterator<Item = Line> {
-    let lines = text.trim_end().split('\n');
-    lines.flat_map(move |line| wrap(&[(style, line.replace('\t', "    "))], width.max(20)))
+    let pieces = text.trim_end().split('\n').flat_map(pieces);
+    pieces.flat_map(move |piece| wrap(&[(style, piece.replace('\t', "    "))], width.max(20)))
+}
+
+/// Cuts a huge line into pieces at blanks, so that not all of its screen lines are in memory at once.
+fn pieces(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = text.floor_char_boundary(PIECE);
+        let at = if end == text.len() { end } else { text[..end].rfind(' ').map_or(end, |blank| blank + 1) };
+        rest = Some(&text[at..]).filter(|after| !after.is_empty());
+        Some(&text[..at])
+    })
 }
 
 #[derive(Default)]
@@ -323,6 +337,17 @@ mod tests {
     fn show(text: &str, width: usize) -> String {
         let line = |line: &Line| line.iter().map(|(_, text)| text.as_str()).collect::<String>().trim_end().to_string();
         markdown(text, width).map(|laid_out| line(&laid_out)).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn a_huge_line_is_cut_at_blanks_and_nothing_is_lost() {
+        for line in ["word ".repeat(PIECE), "é".repeat(PIECE), String::new(), "short".to_string()] {
+            let found: Vec<&str> = pieces(&line).collect();
+            assert_eq!(found.concat(), line);
+            assert!(found.iter().all(|piece| piece.len() <= PIECE));
+            let at_blanks = found.iter().rev().skip(1).all(|piece| piece.ends_with(' '));
+            assert!(at_blanks || !line.contains(' '));
+        }
     }
 
     #[test]

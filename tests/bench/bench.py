@@ -1,7 +1,7 @@
-"""Measures unspool against floors and other engines, one beside the other; run by scripts/bench.
+"""Compares unspool with lower bounds and other engines. Run by scripts/bench.
 
-Every figure is a ratio of two things measured in the same run on the same machine, because absolute times say more
-about the machine than about the program. The raw times are kept in tests/bench/runs.
+Most figures are ratios of two measurements from the same run on the same machine, because absolute times say more
+about the machine than about the program. The raw times are saved in tests/bench/runs.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from terminal import Terminal
 
 HERE = Path(__file__).resolve().parent
 REPO = HERE.parent.parent
-# Where answers are read into, and where what is said besides goes.
+# Buffer for answers, and destination of everything on stderr.
 ANSWER = bytearray(1 << 20)
 NOWHERE = os.open(os.devnull, os.O_WRONLY)
 
@@ -81,7 +81,7 @@ def corpus_at(place, size):
 
 
 def apart(work):
-    """Does something in a process of its own: what it takes of memory would count as that of all we start later."""
+    """Calls a function in a separate process. Otherwise its memory would count for all programs started later."""
     ours, theirs = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(target=lambda: theirs.send(work()))
     process.start()
@@ -94,7 +94,7 @@ class Bench:
     def __init__(self, options, root, work):
         self.options, self.root, self.work = options, root, work
         self.index = work / "index"
-        # A copy, as everybody has who has installed it. A linker leaves a file in single pages, which are slow to map.
+        # A copy, like an installed program. A linker leaves a file in single pages, which are slow to map.
         self.program = shutil.copy(options.unspool, work / "unspool")
         self.raw = {"root": str(options.root or f"corpus {options.size}"), "machine": machine()}
 
@@ -114,7 +114,7 @@ class Bench:
         return rows
 
     def sessions(self):
-        """The rows for real sessions: what it costs to index them, and to search them."""
+        """Returns the rows for real sessions: the costs of indexing and searching them."""
         warm(self.root)
         runs, floors = [], []
         for _ in range(self.options.rounds):
@@ -130,7 +130,7 @@ class Bench:
             row("full index: CPU / CPU of tantivy alone", cpu / floor, 1.35, 1.15),
             row("full index: peak memory, MB", max(run["rss_mb"] for run in runs), 300, 200),
             row("index size / source size", size / source, 0.22, 0.15),
-            # The limits are for a corpus so large that starting a process does not count.
+            # The limits apply to a corpus so large that the time to start a process does not matter.
             *(one | {"must": None, "aim": None} for one in self.search()),
         ]
 
@@ -139,7 +139,7 @@ class Bench:
         return timed(command, check=check)
 
     def full_index(self):
-        """One round after the other, each with everything in it: what else the machine does is then the same for all."""
+        """Measures full indexing. Each round runs every program, so that other load affects all of them alike."""
         text = self.work / "text.jsonl"
         with open(text, "wb") as out:
             subprocess.run([self.options.floor, "text", self.root], check=True, stdout=out)
@@ -202,7 +202,7 @@ class Bench:
         return [row("no-op run / find -printf", statistics.median(runs) / statistics.median(find), 3, 1.5)]
 
     def append(self):
-        """One line more in one file, until it can be found."""
+        """Measures the time until one appended line can be found."""
         if self.options.root:
             return []
         target = sorted((self.root / "projects").glob("*/*.jsonl"))[0]
@@ -215,7 +215,7 @@ class Bench:
             found = self.unspool("search", "--no-refresh", f"bench{number}x", check=False)
             assert found["code"] == 0, "the appended line was not found"
         no_op = statistics.median(self.raw["no_op"]["runs"])
-        # tantivy writes documents of its own into it, so it gets a copy.
+        # A copy, because the bare commits add documents of their own.
         bare = shutil.copytree(next(path.parent for path in self.index.glob("*/meta.json")), self.work / "bare")
         out = subprocess.run([self.options.floor, "commit", bare, "15"], check=True, capture_output=True, text=True)
         shutil.rmtree(bare)
@@ -227,12 +227,12 @@ class Bench:
         queries = self.queries()
         folder = self.root / "projects" if (self.root / "projects").is_dir() else self.root
         timed_runs, rg = [], []
-        # One in between now and then: what else goes on on the machine is then the same for both.
+        # Runs of ripgrep are interleaved, so that other load affects both alike.
         between = max(1, len(queries) // 33)
         for number, query in enumerate(queries):
             timed_runs.append(self.unspool("search", "--no-refresh", query, check=False)["wall"])
             if number % between == 0 and shutil.which("rg"):
-                # The same question: what holds any of the words, here without an order.
+                # The same query: lines that contain any of the words, here without ranking.
                 words = [part for word in query.split() for part in ("-e", word)]
                 rg.append(timed(["rg", "-i", "--no-ignore", "--hidden", *words, folder], check=False)["wall"])
         fresh = [self.unspool("search", query, check=False)["wall"] for query in queries[:20]]
@@ -249,7 +249,7 @@ class Bench:
         return rows
 
     def file(self):
-        """Who edited a file, beside a search."""
+        """Compares the history of a file with a search."""
         paths = self.edited_paths(15)
         walls = [self.unspool("file", "--no-refresh", path, check=False)["wall"] for path in paths]
         search = statistics.median(self.raw["search"]["runs"])
@@ -257,7 +257,7 @@ class Bench:
         return [row("file PATH / cold search", statistics.median(walls) / search, 3, None)] if walls else []
 
     def commands(self):
-        """Commands that show something else than hits, beside a search."""
+        """Compares commands that do not show hits with a search."""
         first = self.queries()[0].split()[0]
         found = subprocess.run(
             [self.program, "--root", self.root, "--index-dir", self.index, "search", "--no-refresh", "--json", "-n", "1", first],
@@ -278,7 +278,7 @@ class Bench:
         return rows
 
     def exact(self):
-        """Texts found letter by letter, which have to be read, beside ripgrep over the raw files."""
+        """Compares exact searches, which have to read the texts, with ripgrep over the raw files."""
         if not shutil.which("rg"):
             return []
         folder = self.root / "projects" if (self.root / "projects").is_dir() else self.root
@@ -293,7 +293,7 @@ class Bench:
         return rows
 
     def resident(self):
-        """A process that keeps the archive open: the time of a search in it, and its memory after many."""
+        """Measures searches in a process that keeps the archive open, and its memory after many of them."""
         out = subprocess.run([self.options.floor, "resident", self.root, self.index, "10000"],
                              input="\n".join(self.queries()), check=True, capture_output=True, text=True)
         measured = json.loads(out.stdout)
@@ -306,7 +306,7 @@ class Bench:
         ]
 
     def terminal(self):
-        """The terminal UI: from a key to its paint, and to the open conversation, beside a search in a running process."""
+        """Measures the terminal UI: the time from a key to its echo, to the results and to the open conversation."""
         command = [str(part) for part in (self.program, "--root", self.root, "--index-dir", self.index, "tui")]
         ui = Terminal(command)
         first_frame, list_painted = ui.painted(ui.started)
@@ -351,13 +351,13 @@ class Bench:
         return rng.sample(sorted(found), min(count, len(found)))
 
     def growth(self):
-        """What a byte costs, and a search, when there is more of everything."""
+        """Compares the costs per byte and per search with those in a larger corpus."""
         if not self.options.growth or self.options.root:
             return []
         small, large = (self.root, self.index), (self.work / "large", self.work / "large-index")
         corpus_at(large[0], self.options.growth)
         warm(large[0])
-        # The small one before and after, so that all three are of the same hour.
+        # The small corpus is indexed before and after the large one, to compensate for drift of the machine.
         runs = []
         for root, index in (small, large, small):
             self.root, self.index = root, index
@@ -380,7 +380,7 @@ class Bench:
         return self.queries_of(self.root)
 
     def queries_of(self, root):
-        """Words and identifiers drawn from the text itself, one to three at a time."""
+        """Returns queries of one to three words and identifiers drawn from the text itself."""
         rng = random.Random(7)
         words = set()
         files = sorted((root / "projects").glob("*/*.jsonl")) if (root / "projects").is_dir() else sorted(root.glob("*/*.jsonl"))
@@ -398,8 +398,10 @@ def row(name, value, must, aim):
 
 
 def timed(command, check=True):
-    """Runs a command until the last byte of its answer is read. Nothing of ours but the start of it is in the time: with
-    Python's own way of starting one, a program that does nothing takes a millisecond more."""
+    """Runs a command and measures the time until it has exited and its output is read.
+
+    Uses posix_spawn, because the subprocess module adds a millisecond even for a program that does nothing.
+    """
     command = [str(part) for part in command]
     ours, theirs = os.pipe()
     output = [(os.POSIX_SPAWN_DUP2, theirs, 1), (os.POSIX_SPAWN_DUP2, NOWHERE, 2)]

@@ -1,4 +1,4 @@
-"""Compares seeded corpora with real sessions: the same measurements of both, side by side. Run by scripts/calibrate.
+"""Compares seeded corpora with real sessions by the same measurements, side by side. Run by scripts/calibrate.
 
 Figures that depend on the amount of text, such as repeated lines and new words, are taken over the same amount of text in
 all trees. Files are read in an order that does not depend on their names, until one tree has no more.
@@ -21,9 +21,9 @@ import reader
 REPO = Path(__file__).resolve().parent.parent.parent
 SAMPLE = REPO.parent / "shared/corpus/real-sample.tar.xz"
 WORD = re.compile(r"\w+")
-# Shorter lines repeat in every text.
+# Shorter lines are not counted, because they repeat in every text.
 LINE = 20
-# Words in a shingle.
+# Number of words in a shingle.
 SHINGLE = 8
 # Kinds with a smaller share in both trees are not shown.
 SMALLEST = 0.004
@@ -81,12 +81,12 @@ def unpacked(work):
 
 
 def mean(columns):
-    """Averages the measurements of several trees. What a tree does not have counts as zero."""
+    """Averages the measurements of several trees. A missing measurement counts as zero."""
     return {name: statistics.fmean(column.get(name) or 0 for column in columns) for name in order(columns)}
 
 
 class Tree:
-    """The texts in a tree of sessions, with what can be counted while they are read."""
+    """The texts in a tree of sessions, with counts taken while reading them."""
 
     def __init__(self, root, work):
         self.work = work
@@ -159,7 +159,7 @@ class Tree:
         yield from shares("text bytes by kind", self.kind_bytes)
 
     def first(self, terms):
-        """Yields the texts of each file with their words, until that many terms are reached."""
+        """Yields the texts of each file with their words, up to that many terms."""
         for file in self.files:
             kept, taken = [], 0
             for text in file["texts"]:
@@ -335,7 +335,7 @@ def shares(title, counts):
 
 
 def zstd(*what):
-    """Returns how many times smaller something gets, with each file or block compressed by itself."""
+    """Returns the compression ratio, with each file or block compressed separately."""
     command = ["zstd", "-b3", "-e3", "-i0", *map(str, what)]
     out = subprocess.run(command, check=True, capture_output=True, text=True)
     return float(re.findall(r"\(x?([0-9.]+)\)", out.stdout + out.stderr)[-1])
@@ -363,7 +363,7 @@ def show(rows):
 
 
 def order(rows):
-    """Lists the names of all measurements. Names that the first tree does not have go to the end of their part."""
+    """Lists the names of all measurements. Names that the first tree does not have go to the end of their section."""
     names = list(rows[0])
     for row in rows[1:]:
         part = None

@@ -1,6 +1,8 @@
-"""The text of every transcript, read by a plain Python program: what somebody would write who wanted to have the same
-words in SQLite. bench.py feeds it to FTS5, and holds what it reads against what unspool reads, so that both index the
-same."""
+"""Reads the text of every transcript, in the way a simple Python importer for SQLite would.
+
+bench.py feeds the text to FTS5. It also compares the number of characters read here and by unspool, to show that both
+index the same text.
+"""
 
 import json
 import re
@@ -13,7 +15,7 @@ BASE64 = re.compile(r"[A-Za-z0-9+/=_-]{1024,}")
 
 # Tools that number the lines of files.
 NUMBERING = {"Read", "Edit", "MultiEdit", "Write", "NotebookRead", "NotebookEdit", "edited_text_file", "file"}
-# What only tells the model about its surroundings.
+# Attachments that only inform the model about its environment.
 SILENT = {
     "total_tokens_reminder", "task_reminder", "todo_reminder", "deferred_tools_delta", "skill_listing",
     "mcp_instructions_delta", "agent_listing_delta", "command_permissions", "date_change", "auto_mode",
@@ -23,7 +25,7 @@ TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "agent-name": "a
 
 
 def documents(root):
-    """Session, kind and text of each document below a root."""
+    """Yields the session, kind and text of each document below a root."""
     projects = Path(root) / "projects"
     for path in sorted((projects if projects.is_dir() else Path(root)).rglob("*")):
         if "tool-results" in path.parts and path.is_file():
@@ -52,7 +54,7 @@ def transcript(path):
     for entry in lines(path):
         session = entry.get("sessionId") or path.stem
         for kind, text in texts(entry, tools):
-            # Half a character, which JSON can hold and SQLite cannot.
+            # JSON can contain half of a surrogate pair; SQLite cannot.
             yield session, kind, text.encode("utf-8", "replace").decode() if not text.isascii() else text
 
 
@@ -117,14 +119,14 @@ def clean(text):
 
 
 def fold(text):
-    # Only what has so long a word is worth the expression.
+    # The expression is slow, so only texts with a word that long are searched.
     if len(text) <= 1024 or max(map(len, text.split()), default=0) <= 1024:
         return text
     return BASE64.sub(" ", text)
 
 
 def words(value):
-    """What a content says, which is a string or a list of blocks."""
+    """Returns the text of a content, which is a string or a list of blocks."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -133,7 +135,7 @@ def words(value):
 
 
 def strings(value):
-    """Every string in a value."""
+    """Yields every string in a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Runs unspool for a long time and prints what grows. Called by scripts/soak."""
+"""Runs unspool for a long time and prints what grows. Run by scripts/soak."""
 
 import glob
 import json
@@ -18,7 +18,7 @@ def session(number):
 
 
 def line(number, count, text):
-    """A user line as Claude Code writes it."""
+    """Returns a user line as Claude Code writes it."""
     record = {
         "parentUuid": None, "isSidechain": False, "userType": "external", "cwd": "/home/u/x",
         "sessionId": session(number), "version": "2.1.200", "gitBranch": "main", "type": "user",
@@ -30,7 +30,7 @@ def line(number, count, text):
 
 
 def word(number):
-    """A word of letters that stands nowhere else: one with digits in it would be found by its parts."""
+    """Returns a unique word of letters. A word with digits would also be found by its parts."""
     letters = ""
     while number:
         number, letter = divmod(number, 26)
@@ -39,7 +39,7 @@ def word(number):
 
 
 class World:
-    """A home, an index, and the program."""
+    """A home directory, an index, and the program."""
 
     def __init__(self, program):
         self.program = program
@@ -57,7 +57,7 @@ class World:
         return subprocess.run([self.program, *args], env=self.env, capture_output=True, text=True)
 
     def index_peak(self):
-        """Runs the index and gives its peak memory in kB."""
+        """Runs `unspool index` and returns its peak memory in kB and its CPU time in seconds."""
         pid = os.posix_spawn(self.program, [self.program, "index", "--quiet"], self.env)
         _, status, usage = os.wait4(pid, 0)
         assert os.waitstatus_to_exitcode(status) == 0, status
@@ -65,7 +65,7 @@ class World:
 
     def found(self, text):
         hits = self.run("search", "--no-refresh", "--json", text).stdout.splitlines()
-        # A near miss is offered as a hit too; only the word itself counts.
+        # A hit can also be a near miss. Only the word itself counts.
         return any('"type":"hit"' in hit and text in hit for hit in hits)
 
     def size(self):
@@ -75,7 +75,7 @@ class World:
                 "bytes": sum(os.path.getsize(path) for path in files)}
 
     def opstamp(self):
-        """A number that every commit raises."""
+        """Returns a number that increases with every commit."""
         [meta] = glob.glob(os.path.join(self.index, "index-*", "meta.json"))
         with open(meta, encoding="utf-8") as file:
             return json.load(file)["opstamp"]
@@ -116,7 +116,7 @@ def memory_of(pid):
 
 
 def lag(world, number, count, text):
-    """Appends a line and says how long it takes until it is found."""
+    """Appends a line and returns the seconds until it is found."""
     world.append(number, count, text)
     begin = time.monotonic()
     while not world.found(text.split()[0]):

@@ -1,7 +1,7 @@
-"""A program in a pseudo terminal: starts it, presses keys, and says when the screen was painted.
+"""Runs a program in a pseudo terminal, presses keys, and measures when the screen was painted.
 
-A frame is complete when the program has stopped writing for a moment; the time of a frame is that of its last byte. The
-pause itself is not part of the time.
+A frame is complete when the program has written nothing for a moment. The time of a frame is that of its last byte,
+without the pause.
 """
 
 import fcntl
@@ -13,9 +13,9 @@ import struct
 import termios
 import time
 
-# How long nothing must come for a frame to be complete, in seconds.
+# Seconds without output after which a frame is complete.
 QUIET = 0.12
-# How long to wait for a program that does not answer.
+# Seconds to wait for a program that does not respond.
 PATIENCE = 30
 
 
@@ -31,7 +31,7 @@ class Terminal:
         self.raw = b""
 
     def press(self, keys):
-        """Presses keys; returns the seconds to the first and to the last byte of what is painted after that."""
+        """Presses keys and returns the seconds until the first and the last byte of the output that follows."""
         start = time.perf_counter()
         os.write(self.fd, keys.encode())
         return self.painted(start)
@@ -50,7 +50,7 @@ class Terminal:
                 break
             self.raw += piece
             if b"\x1b[6n" in piece:
-                # The program asks where the cursor is.
+                # The program asks for the cursor position.
                 os.write(self.fd, b"\x1b[1;1R")
             last = time.perf_counter()
             first = first or last
@@ -59,7 +59,7 @@ class Terminal:
         return first - start, last - start
 
     def memory_mb(self):
-        """Private memory. Pages of the index are not counted, because the system shares and reclaims them."""
+        """Returns the private memory. Excludes pages of the index, because the system shares and reclaims them."""
         with open(f"/proc/{self.pid}/status", encoding="ascii") as status:
             return next(int(line.split()[1]) / 1024 for line in status if line.startswith("RssAnon:"))
 

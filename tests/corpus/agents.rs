@@ -1,4 +1,4 @@
-//! Subagents: the Task call, the agent's own file, and its echo in the parent.
+//! Subagents: the Task call, the agent's own file, and the copy of its messages in the parent.
 
 use super::eras::Agents;
 use super::ink::{Ink, standing};
@@ -8,7 +8,7 @@ use super::rng::Rng;
 use super::session::{Call, Echo, Session, text_blocks};
 use std::mem;
 
-/// Sizes of subagent files, measured.
+/// Measured sizes of subagent files.
 const SIZES: &[(f64, f64)] = &[
     (0.0, 9_000.0),
     (0.25, 60_000.0),
@@ -19,7 +19,7 @@ const SIZES: &[(f64, f64)] = &[
     (1.0, 3_500_000.0),
 ];
 
-/// The work given to an agent, and what came of it.
+/// The task given to an agent, and its report.
 struct Errand {
     id: String,
     description: String,
@@ -28,7 +28,7 @@ struct Errand {
 }
 
 impl Session<'_> {
-    /// Hands work to a subagent and waits for its report.
+    /// Gives a task to a subagent and returns the call with its report.
     pub(crate) fn delegate(&mut self) -> Call {
         let mut errand = self.errand();
         self.send(&mut errand);
@@ -80,7 +80,7 @@ impl Session<'_> {
         let size = self.agent_size();
         let seed = self.ink.rng.next();
         let echo = self.log.era.progress;
-        // Of many agents only the echo in the parent is left.
+        // For some agents, only the copy in the parent is left.
         let kept = !echo || self.ink.rng.chance(0.9);
         let size = if kept { size } else { size.min(160_000) };
         let log = self.agent_log(seed, &errand.id);
@@ -106,7 +106,7 @@ impl Session<'_> {
         log
     }
 
-    /// Runs the agent as a session of its own; returns its text and where it ended.
+    /// Runs the agent as a separate session. Returns its text, its messages and the time of its end.
     fn with_agent(
         &mut self,
         log: Log,
@@ -140,7 +140,7 @@ impl Session<'_> {
         (mem::take(&mut agent.log.out), mem::take(&mut agent.log.notes), agent.log.now)
     }
 
-    /// Does the errand and returns the report.
+    /// Performs the task and returns the report.
     fn work(&mut self, prompt: &str) -> String {
         self.log.user(prompt, |_| ());
         while self.size() < self.target {
@@ -161,7 +161,7 @@ impl Session<'_> {
         }
     }
 
-    /// Before 2.0 the agent's lines stand in the main file.
+    /// Writes the agent's lines to the main file, as versions before 2.0 do.
     fn send_inline(&mut self, errand: &mut Errand) {
         let (parent, target) = (self.log.parent.take(), self.target);
         let before = mem::take(&mut self.log.out);
@@ -177,7 +177,7 @@ impl Session<'_> {
         self.target = target;
     }
 
-    /// Writes the file; some lack the final newline.
+    /// Writes the file. Some files lack the final newline.
     pub(crate) fn save(&mut self) {
         if self.log.rng.chance(0.068) {
             self.log.out.pop();
@@ -188,7 +188,7 @@ impl Session<'_> {
         }
     }
 
-    /// The agents that 2.0 started in advance, which never did anything.
+    /// Writes the files of agents that 2.0 started in advance and never used.
     pub(crate) fn warm_up(&mut self) {
         for _ in 0..self.ink.rng.range(3, 12) {
             let mut id = String::from("a");

@@ -1,11 +1,11 @@
-//! Lines around the conversation: titles, summaries, snapshots, queues, system notes, compaction.
+//! Lines around the conversation: titles, summaries, snapshots, queue operations, system notes, compaction.
 
 use super::json::{self, Obj};
 use super::phrases;
 use super::session::Session;
 
 impl Session<'_> {
-    /// The lines before the first prompt.
+    /// Writes the lines before the first prompt.
     pub(crate) fn opening(&mut self) {
         if self.log.era.attachments {
             let listing = self.skill_listing();
@@ -16,7 +16,7 @@ impl Session<'_> {
         }
     }
 
-    /// A slash command and its output, with the caveat that goes before them.
+    /// Writes a slash command and its output, after the caveat that precedes them.
     fn local_command(&mut self) {
         self.log.user("Caveat: the messages below come from local commands; do not answer them unless asked.", |o| {
             o.bool("isMeta", true).end();
@@ -33,7 +33,7 @@ impl Session<'_> {
         self.log.user(&output, |_| ());
     }
 
-    /// Snapshot and queue lines that go with a prompt.
+    /// Writes the snapshot and queue lines that precede a prompt.
     pub(crate) fn before_prompt(&mut self, text: &str) {
         self.snapshot();
         if self.log.era.queue && self.ink.rng.chance(0.5) {
@@ -42,7 +42,7 @@ impl Session<'_> {
         }
     }
 
-    /// The late versions repeat titles and modes after each prompt.
+    /// Repeats titles and modes after a prompt, as late versions do.
     pub(crate) fn after_prompt(&mut self) {
         if !self.log.era.late {
             return;
@@ -83,7 +83,7 @@ impl Session<'_> {
         });
     }
 
-    /// The files changed so far, with their backups.
+    /// Writes a snapshot of the files changed so far, with their backups.
     fn snapshot(&mut self) {
         let id = json::uuid(&mut self.log.rng);
         let time = json::iso(self.log.now);
@@ -125,7 +125,7 @@ impl Session<'_> {
         });
     }
 
-    /// A prompt typed while the model works; before late 2.1 no other line holds it.
+    /// Writes a prompt typed while the model works. Before late 2.1, no other line contains it.
     pub(crate) fn queued_prompt(&mut self) {
         if self.is_agent() {
             return;
@@ -161,7 +161,7 @@ impl Session<'_> {
         );
     }
 
-    /// Notes at the end of a turn.
+    /// Writes the notes at the end of a turn.
     pub(crate) fn turn_end(&mut self) {
         let millis = self.ink.rng.log_range(8_000, 900_000);
         if self.ink.rng.chance(0.35) {
@@ -206,7 +206,7 @@ impl Session<'_> {
         }
     }
 
-    /// Every megabyte or so the conversation is replaced by a summary; the history stays.
+    /// Writes a summary every two megabytes, from which the conversation continues. The old lines stay in the file.
     pub(crate) fn compact(&mut self) {
         if self.size() < (self.compacted + 1) * 2_000_000 || self.is_agent() {
             return;
@@ -226,7 +226,7 @@ impl Session<'_> {
         self.log.user(&text, |o| o.bool("isVisibleInTranscriptOnly", true).bool("isCompactSummary", true).end());
     }
 
-    /// The lines at the end of a session.
+    /// Writes the lines at the end of a session.
     pub(crate) fn closing(&mut self) {
         let leaf = self.log.parent.clone().unwrap_or_default();
         let title = self.ink.story.title.clone();

@@ -2,7 +2,7 @@
 
 use super::rng::Rng;
 
-/// The writing of a session whose user does not write English.
+/// The language of a session whose user does not write English.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Script {
     Chinese,
@@ -200,7 +200,7 @@ const KOREAN: Lists = Lists {
 };
 
 impl Script {
-    /// The language of a session: the mix of the measured sample.
+    /// Draws the language of a session, in the proportions of the measured sample.
     pub(crate) fn draw(rng: &mut Rng) -> Self {
         [Self::Chinese, Self::Japanese, Self::Korean][rng.weighted(&[75, 5, 20])]
     }
@@ -213,7 +213,7 @@ impl Script {
         }
     }
 
-    /// Nouns joined by particles.
+    /// Returns nouns joined by particles.
     pub(crate) fn nouns(self, rng: &mut Rng, count: usize) -> String {
         let lists = self.lists();
         let mut out = String::new();
@@ -243,7 +243,7 @@ impl Script {
         }
     }
 
-    /// A string no other sentence contains: uncommon nouns in a row, without particles.
+    /// Returns a string that no other sentence contains: nouns in a row, without particles.
     pub(crate) fn rare(self, rng: &mut Rng) -> String {
         let nouns = self.lists().nouns;
         let gap = if self == Self::Korean { " " } else { "" };

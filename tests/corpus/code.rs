@@ -17,7 +17,7 @@ pub(crate) fn function(ink: &mut Ink, out: &mut String) {
     ink.fill(out, template);
 }
 
-/// A whole file of about the given size; Markdown when the path says so.
+/// Returns a file of about the given size, in the format that the path implies.
 pub(crate) fn file(ink: &mut Ink, path: &str, size: usize) -> String {
     let mut out = String::with_capacity(size + 1024);
     if path.ends_with(".md") {
@@ -48,7 +48,7 @@ fn head(code: Code) -> &'static str {
     }
 }
 
-/// The texts of a project's files, in the order of its paths.
+/// Returns the texts of a project's files, in the order of its paths.
 pub(crate) fn tree(rng: &mut Rng, names: &Names) -> Vec<String> {
     let mut ink = Ink::new(rng.clone(), names, None);
     let sizes: Vec<usize> = names.paths.iter().map(|_| rng.quantile(FILE_SIZES)).collect();
@@ -73,15 +73,15 @@ const FILE_SIZES: &[(f64, f64)] = &[
 pub(crate) struct Edit {
     pub old: String,
     pub new: String,
-    /// The number of the first replaced line, from one.
+    /// The number of the first replaced line, counted from one.
     pub line: usize,
-    /// Byte range of the replaced lines before the edit.
+    /// Byte offset of the first replaced line.
     pub start: usize,
 }
 
-/// Chooses lines of `text` and writes their replacement; the text itself stays.
+/// Chooses lines of `text` and writes their replacement. Does not change the text itself.
 pub(crate) fn edit(ink: &mut Ink, text: &str) -> Edit {
-    // Edits come close to one another, here at the beginning of the file.
+    // Edits cluster in real files; here they do so near the beginning.
     let start = line_start(text, (ink.rng.unit().powi(3) * text.len() as f64) as usize);
     let mut end = start;
     for _ in 0..ink.rng.log_range(1, 36) {
@@ -92,12 +92,12 @@ pub(crate) fn edit(ink: &mut Ink, text: &str) -> Edit {
     Edit { new: rewrite(ink, &old, text.len()), old, line, start }
 }
 
-/// The first byte of the line that holds `at`.
+/// Returns the start of the line that contains `at`.
 fn line_start(text: &str, at: usize) -> usize {
     text.as_bytes()[..at].iter().rposition(|b| *b == b'\n').map_or(0, |newline| newline + 1)
 }
 
-/// The same lines with some inserted, replaced or dropped; large files shrink.
+/// Returns the same lines with some inserted or dropped. Large files shrink.
 fn rewrite(ink: &mut Ink, old: &str, total: usize) -> String {
     let inserts = t::INSERTS[Code::ALL.iter().position(|c| *c == ink.names.code).unwrap_or(0)];
     let drop = if total > 90_000 { 0.5 } else { 0.12 };

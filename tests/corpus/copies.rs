@@ -1,22 +1,24 @@
-//! Copies of conversation lines under another session, as resuming, forking and compaction make them.
+//! Copies of conversation lines in other files, as resuming, forking and compaction create them.
 
 use super::json;
 use super::session::Session;
 
-/// The id of the session that continues this one: the same digits, turned around.
+/// Returns the id of the session that continues this one: the last 12 digits are reversed.
 pub(crate) fn next_session(id: &str) -> String {
     let turned: String = id[24..].chars().rev().collect();
     format!("{}{turned}", &id[..24])
 }
 
-/// Chain lines of a text, without damaged ones.
+/// Returns the lines of the conversation chain, without damaged ones.
 fn chain(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| {
         line.contains("\"parentUuid\":") && line.ends_with('}') && !line.contains("}{\"type\":\"summary\"")
     })
 }
 
-/// The lines up to `length`, moved to another session; with a start they get new times.
+/// Copies about `length` bytes of lines to another session. With `start`, the copies get new times.
+///
+/// Returns the copies and the uuid of the last one.
 pub(crate) fn history(text: &str, length: usize, old: &str, new: &str, start: Option<i64>) -> (String, Option<String>) {
     let mut out = String::with_capacity(length);
     let mut last = None;
@@ -43,7 +45,7 @@ fn uuid_of(line: &str) -> Option<String> {
     line.get(at..at + 36).map(String::from)
 }
 
-/// The line with its own timestamp replaced.
+/// Returns the line with its own timestamp replaced.
 fn retimed(line: &str, time: i64) -> String {
     match line.find(TIME).map(|at| at + TIME.len()) {
         Some(at) => [&line[..at], &json::iso(time), &line[at + 24..]].concat(),
@@ -51,7 +53,7 @@ fn retimed(line: &str, time: i64) -> String {
     }
 }
 
-/// The agent that sums up a conversation: its file repeats the whole of it.
+/// Writes the file of the agent that summarizes a conversation. The file repeats the whole conversation.
 pub(crate) fn compact(mut session: Session, text: &str) {
     let mut agent = String::from("acompact-");
     json::hex(&mut session.log.rng, 6, &mut agent);

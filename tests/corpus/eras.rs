@@ -1,23 +1,23 @@
-//! The ages of the session format: which versions, when, and what they write.
+//! The eras of the session format: their versions, their dates, and what they write.
 
 use super::rng::Rng;
 
-/// Where an age keeps its subagents.
+/// Where the versions of an era store subagents.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Agents {
     /// Sidechain lines inside the main file.
     Inline,
-    /// `agent-<id>.jsonl` beside the main file.
+    /// `agent-<id>.jsonl` next to the main file.
     Root,
     /// `<session>/subagents/agent-<id>.jsonl`.
     Folder,
 }
 
-/// One age of the format.
+/// A range of versions that write the same format.
 pub(crate) struct Era {
     prefix: &'static str,
     builds: (usize, usize),
-    /// Days since 1970 of the first session, and how many days follow.
+    /// The first day on which a session can start, in days since 1970. `days` is the length of the era.
     first_day: i64,
     days: usize,
     pub agents: Agents,
@@ -26,9 +26,9 @@ pub(crate) struct Era {
     pub queue: bool,
     pub progress: bool,
     pub attachments: bool,
-    /// Titles, modes and the key order of the late 2.1 versions.
+    /// Set for late 2.1 versions, which write titles and modes and order keys differently.
     pub late: bool,
-    /// Read output is numbered with a tab, not an arrow.
+    /// Set if the output of Read separates line numbers with a tab instead of an arrow.
     pub tabs: bool,
     pub meta: bool,
     /// Share of thinking blocks without text.
@@ -54,7 +54,7 @@ const BASE: Era = Era {
     model: "claude-opus-4-5-20251101",
 };
 
-/// The ages in order of time.
+/// The eras in chronological order.
 pub(crate) const ERAS: &[Era] = &[
     Era {
         prefix: "1.0",
@@ -123,12 +123,12 @@ pub(crate) const ERAS: &[Era] = &[
     },
 ];
 
-/// Sessions in each age, in the proportions of the measured sample.
+/// Share of the sessions in each era, as in the measured sample.
 const WEIGHTS: [u32; 8] = [8, 4, 21, 42, 8, 5, 4, 12];
 
-/// The age around which a project's sessions lie.
+/// Returns the index of the era in which most of a project's sessions lie.
 ///
-/// Successive projects spread evenly over the ages, so that small corpora have the mix of large ones.
+/// Successive projects spread evenly over the eras, so that small corpora have the mix of large ones.
 pub(crate) fn centre(seed: u64, number: usize) -> usize {
     let total: u32 = WEIGHTS.iter().sum();
     let golden = (seed % 97) as f64 * 0.37 + number as f64 * 0.618_033_988_75;
@@ -146,7 +146,7 @@ pub(crate) fn centre(seed: u64, number: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// The age of a session: the project's own or a neighbour.
+/// Returns the era of a session: the project's own or an adjacent one.
 pub(crate) fn near(rng: &mut Rng, centre: usize) -> &'static Era {
     let at = match rng.below(6) {
         0 => centre.saturating_sub(1),
@@ -161,13 +161,13 @@ impl Era {
         format!("{}.{}", self.prefix, rng.range(self.builds.0, self.builds.1 + 1))
     }
 
-    /// The first millisecond of a session in this age.
+    /// Draws the start of a session in this era, in milliseconds since 1970.
     pub(crate) fn start(&self, rng: &mut Rng) -> i64 {
         let day = self.first_day + rng.below(self.days) as i64;
         day * 86_400_000 + rng.range(7 * 3_600_000, 22 * 3_600_000) as i64
     }
 
-    /// True for the oldest age.
+    /// Returns true if subagents are in the main file, as in the oldest era.
     pub(crate) fn inline(&self) -> bool {
         self.agents == Agents::Inline
     }

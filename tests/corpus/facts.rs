@@ -1,10 +1,10 @@
-//! Planted facts: rare strings that stand in one session only, for tests of ranking.
+//! Planted facts: rare strings that occur in only one session, for tests of ranking.
 
 use super::ink::Ink;
 use super::names::{capital, coin};
 use super::words::RARE;
 
-/// Where in a session the string is put.
+/// Where in a session the string is planted.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Place {
     Prompt,
@@ -13,7 +13,7 @@ pub(crate) enum Place {
     Output,
 }
 
-/// A fact waiting for its place.
+/// A fact that is not planted yet.
 pub(crate) struct Fact {
     pub class: &'static str,
     pub place: Place,
@@ -21,7 +21,7 @@ pub(crate) struct Fact {
     pub sentence: String,
 }
 
-/// Invents a fact; sessions in another script get one in that script.
+/// Invents a fact. Sessions in another language get one in that language.
 pub(crate) fn invent(ink: &mut Ink) -> Fact {
     if let Some(script) = ink.story.script {
         let query = script.rare(&mut ink.rng);

@@ -1,4 +1,4 @@
-//! A session with everything that belongs to it: agents, copies, forks, leftovers.
+//! A session with all of its files: agents, copies, forks, leftovers.
 
 use super::cjk::Script;
 use super::copies;
@@ -13,7 +13,7 @@ use super::session::Session;
 use super::sink::Sink;
 use super::topics::SLUG;
 
-/// Sizes of main files, measured; the few beyond 4 MB are planned apart.
+/// Measured sizes of main files. The few larger than 4 MB are planned separately.
 const SIZES: &[(f64, f64)] = &[
     (0.0, 2_500.0),
     (0.1, 16_000.0),
@@ -26,22 +26,22 @@ const SIZES: &[(f64, f64)] = &[
     (1.0, 4_180_000.0),
 ];
 
-/// The share of bytes that are copies of other lines, measured.
+/// Measured share of bytes in lines that are copies of others.
 const COPIED: f64 = 0.031;
 
-/// How a session lives on in other files.
+/// How a session is repeated in other files.
 #[derive(Clone, Copy, PartialEq)]
 enum Repeat {
     Never,
-    /// 1.0: the whole history again, under new times.
+    /// 1.0: the whole history again, with new times.
     Resume,
-    /// Late 2.1: the history again, under its own times.
+    /// Late 2.1: the history again, with its original times.
     Fork,
-    /// 2.1: the history as the file of an agent that sums it up.
+    /// 2.1: the history in the file of an agent that summarizes it.
     Compact,
 }
 
-/// A project and the place its sessions are written to.
+/// A project and the [`Sink`] for its sessions.
 pub(crate) struct Family<'a> {
     pub rng: Rng,
     pub names: &'a Names,
@@ -52,12 +52,12 @@ pub(crate) struct Family<'a> {
 }
 
 impl Family<'_> {
-    /// The size of the next ordinary session.
+    /// Draws the size of the next ordinary session.
     pub(crate) fn size(&mut self) -> usize {
         self.rng.quantile(SIZES)
     }
 
-    /// Writes one session and what goes with it.
+    /// Writes one session and all of its files.
     pub(crate) fn write(&mut self, era: &'static Era, size: usize) {
         let repeat = self.repeat_kind(era, size);
         let summaries = self.summaries(era);
@@ -66,7 +66,7 @@ impl Family<'_> {
         if plain && session.ink.rng.chance(0.17) {
             session.fact = Some(facts::invent(&mut session.ink));
         }
-        // An orphan: the main file was deleted, its agents are left.
+        // The main file of an orphan was deleted, but its agents are left.
         let orphan = plain && era.agents == Agents::Folder && session.fact.is_none() && session.ink.rng.chance(0.06);
         session.log.lines += summaries.lines().count();
         session.log.out = summaries;
@@ -107,7 +107,7 @@ impl Family<'_> {
         open(Ink::new(Rng::new(&[seed, 2]), self.names, script), self.files, log, self.sink, size)
     }
 
-    /// Titles of earlier sessions at the head of a file; many point nowhere.
+    /// Returns titles of earlier sessions, for the beginning of a file. Many refer to lines that do not exist.
     fn summaries(&mut self, era: &Era) -> String {
         let mut out = String::new();
         if !era.summaries || !self.rng.chance(0.3) {
@@ -123,7 +123,7 @@ impl Family<'_> {
         out
     }
 
-    /// Files with no conversation at all.
+    /// Sometimes writes a file without a conversation.
     fn leftovers(&mut self, era: &Era) {
         if !self.rng.chance(0.04) {
             return;
@@ -141,7 +141,7 @@ impl Family<'_> {
     }
 }
 
-/// A session ready to run.
+/// Creates a session that is ready to run.
 fn open<'a>(ink: Ink<'a>, files: &'a mut Vec<String>, log: Log, sink: &'a mut Sink, target: usize) -> Session<'a> {
     let path = format!("{}/{}.jsonl", ink.names.dir, log.session);
     Session {

@@ -1,6 +1,6 @@
 //! The corpus generator: writes a synthetic session tree for benchmarks and tests, or lets one grow.
 //!
-//! Built and run by `scripts/corpus`; see there for the usage.
+//! `scripts/corpus` builds and runs it, and documents the usage.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that reports what it wrote")]
 
@@ -50,7 +50,7 @@ fn run_grow(mut args: Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes `name value` out of the arguments.
+/// Removes `name value` from the arguments and returns the value.
 fn option(args: &mut Vec<String>, name: &str) -> Result<Option<String>, String> {
     let Some(at) = args.iter().position(|arg| arg == name) else { return Ok(None) };
     args.remove(at);
@@ -68,7 +68,7 @@ fn flag(args: &mut Vec<String>, name: &str) -> bool {
     args.len() < before
 }
 
-/// The one argument that is left.
+/// Returns the only argument that is left.
 fn target(args: Vec<String>) -> Result<String, String> {
     match <[String; 1]>::try_from(args) {
         Ok([out]) => Ok(out),
@@ -76,7 +76,7 @@ fn target(args: Vec<String>) -> Result<String, String> {
     }
 }
 
-/// A size such as 200M or 1G.
+/// Parses a size such as 200M or 1G.
 fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(['K', 'M', 'G']);
     let unit = match &text[digits.len()..] {

@@ -1,4 +1,4 @@
-//! Growth of a finished corpus: appends lines with unique words to its newest sessions.
+//! Grows a finished corpus: appends lines with unique words to its newest sessions.
 
 use super::eras::ERAS;
 use super::ink::Ink;
@@ -13,10 +13,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Error, Read, Result, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// The step last taken, and the lines it left unfinished.
+/// The file with the number of the last step and the lines that it left incomplete.
 const STATE: &str = ".grow";
 
-/// The time of step zero, after everything in the corpus.
+/// The time of step zero, later than everything in the corpus.
 const FIRST: i64 = 20_700 * 86_400_000;
 
 /// How much to append.
@@ -24,19 +24,19 @@ pub(crate) struct Growth {
     pub out: PathBuf,
     pub lines: usize,
     pub files: usize,
-    /// The number of the step; by default the one after the last.
+    /// The number of the step. By default, it is the last step plus one.
     pub step: Option<u64>,
-    /// Leave the last line of each file half written; the next step completes it.
+    /// Whether to write only half of the last line of each file. The next step completes it.
     pub torn: bool,
 }
 
-/// A word that can be searched for, and the file it is in.
+/// A word to search for, and the file that contains it.
 pub(crate) struct Token {
     pub path: String,
     pub word: String,
 }
 
-/// Takes one step; the tokens are those of lines that are complete now.
+/// Performs one step. Returns the tokens of the lines that are now complete.
 pub(crate) fn grow(growth: &Growth) -> Result<Vec<Token>> {
     let state = fs::read_to_string(growth.out.join(STATE)).unwrap_or_default();
     let last = state.lines().next().and_then(|line| line.parse::<u64>().ok()).unwrap_or(0);
@@ -50,14 +50,14 @@ pub(crate) fn grow(growth: &Growth) -> Result<Vec<Token>> {
     Ok(tokens)
 }
 
-/// The newest sessions, from the marker of the corpus.
+/// Reads the paths of the newest sessions from the marker of the corpus.
 fn live(growth: &Growth) -> Result<Vec<String>> {
     let marker =
         fs::read_to_string(growth.out.join(MARKER)).map_err(|_| Error::other("not a corpus: no .corpus file"))?;
     Ok(marker.lines().skip(1).take(growth.files).map(String::from).collect())
 }
 
-/// Writes the missing halves of the lines the last step tore.
+/// Writes the missing halves of the lines that the last step left incomplete.
 fn complete(out: &Path, state: &str) -> Result<Vec<Token>> {
     let mut tokens = Vec::new();
     for line in state.lines().skip(1) {
@@ -132,7 +132,7 @@ impl Writer {
         Ok(Self { names, rng, log })
     }
 
-    /// A prompt, then replies, calls and results in turn.
+    /// Writes a line: a prompt, a reply, a call and a result in turn.
     fn line(&mut self, word: &str, at: usize) {
         let mut ink = Ink::new(Rng::new(&[self.rng.next()]), &self.names, None);
         let text = format!("{} {word} {}", ink.text(phrases::PROMPTS), ink.text(phrases::LEADS));
@@ -149,7 +149,7 @@ impl Writer {
     }
 }
 
-/// The last part of a file, as text.
+/// Returns the last part of a file as text.
 fn tail(path: &Path) -> Result<String> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -159,7 +159,7 @@ fn tail(path: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The last value of a string field on a line of the chain.
+/// Returns the value of a string field on the last chain line that has it.
 fn last_field(text: &str, key: &str) -> String {
     let mark = format!("\"{key}\":\"");
     let line = text.lines().rev().find(|line| line.starts_with("{\"parentUuid\"") && line.contains(&mark));

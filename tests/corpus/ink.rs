@@ -1,4 +1,4 @@
-//! Fills text templates: `%x` stands for a word, name, number or sentence of the project.
+//! Fills text templates. A slot is `%` and a letter, such as `%w` for a word or `%n` for a number.
 
 use super::cjk::Script;
 use super::json;
@@ -8,20 +8,20 @@ use super::rng::Rng;
 use super::topics::PACKAGES;
 use std::fmt::Write;
 
-/// What one session is about; prompts, edits and errors all refer to it.
+/// The subject of one session. Prompts, edits and errors all refer to it.
 pub(crate) struct Story {
     pub title: String,
     /// Positions of the files the session works on.
     pub focus: Vec<usize>,
-    /// Positions of identifiers that come up more often than elsewhere.
+    /// Positions of identifiers that are more frequent than in other sessions.
     pub idents: Vec<usize>,
-    /// Positions of words that come up more often than elsewhere.
+    /// Positions of words that are more frequent than in other sessions.
     pub words: Vec<usize>,
     pub error: String,
     pub script: Option<Script>,
 }
 
-/// A text that is the same wherever the project shows it: a skill, a web page, instructions.
+/// Returns a text that depends only on the project and the key, such as a skill, a web page or instructions.
 pub(crate) fn standing(names: &Names, key: &str, longest: usize) -> String {
     let seed = key.bytes().fold(7, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
     let mut ink = Ink::new(Rng::new(&[seed]), names, None);
@@ -30,12 +30,12 @@ pub(crate) fn standing(names: &Names, key: &str, longest: usize) -> String {
     text
 }
 
-/// A writer of text with the vocabulary of one project and one session.
+/// Writes text with the vocabulary of one project and one session.
 pub(crate) struct Ink<'a> {
     pub rng: Rng,
     pub names: &'a Names,
     pub story: Story,
-    /// Positions of the identifiers last used: code and prose name the same thing several times.
+    /// Positions of the last identifiers, because code and prose name the same thing several times.
     recent: [usize; 4],
 }
 
@@ -58,7 +58,7 @@ impl<'a> Ink<'a> {
         self.story.words = (0..rng.log_range(50, 200)).map(|_| names.uncommon(rng)).collect();
     }
 
-    /// One template of the list, filled.
+    /// Picks a template from the list and fills it.
     pub(crate) fn text(&mut self, templates: &[&str]) -> String {
         let mut out = String::new();
         let template = *self.rng.pick(templates);
@@ -66,7 +66,7 @@ impl<'a> Ink<'a> {
         out
     }
 
-    /// Like `text`, in the session's own language when that is not English.
+    /// Like `text`, but in the session's own language if that is not English.
     pub(crate) fn text_in(&mut self, templates: &[&str], other: impl Fn(Script, &mut Rng) -> String) -> String {
         match self.story.script {
             Some(script) => other(script, &mut self.rng),
@@ -116,7 +116,7 @@ impl<'a> Ink<'a> {
         }
     }
 
-    /// A run of words with natural frequencies but no grammar.
+    /// Appends words with natural frequencies but no grammar.
     fn loose(&mut self, out: &mut String, low: usize, high: usize) {
         for at in 0..self.rng.range(low, high) {
             if at > 0 {
@@ -126,7 +126,7 @@ impl<'a> Ink<'a> {
         }
     }
 
-    /// A word of the project; as often as `own` says one of the session.
+    /// Draws a word of the session with probability `own`, and otherwise a word of the project.
     fn word(&mut self, own: f64) -> &'a str {
         let names = self.names;
         if self.rng.chance(own) {
@@ -141,7 +141,7 @@ impl<'a> Ink<'a> {
         self.fill(out, template);
     }
 
-    /// A whole sentence, capitalised, with its full stop.
+    /// Appends a capitalized sentence with its full stop.
     pub(crate) fn sentence(&mut self, out: &mut String) {
         if let Some(script) = self.story.script {
             return out.push_str(&script.sentence(&mut self.rng));
@@ -171,7 +171,7 @@ impl<'a> Ink<'a> {
         };
     }
 
-    /// An identifier: one of the last few, else one of the session, else one of the project.
+    /// Draws an identifier: one of the last few, or one of the session, or one of the project.
     pub(crate) fn ident(&mut self) -> &'a Ident {
         let names = self.names;
         if self.rng.chance(0.58) {
@@ -222,7 +222,7 @@ impl<'a> Ink<'a> {
         }
     }
 
-    /// Sentences up to about `length` bytes, in one paragraph.
+    /// Appends a paragraph of about `length` bytes.
     pub(crate) fn paragraph(&mut self, out: &mut String, length: usize) {
         let end = out.len() + length;
         self.sentence(out);
@@ -232,7 +232,7 @@ impl<'a> Ink<'a> {
         }
     }
 
-    /// A document with headings, lists and paragraphs, as models like to write.
+    /// Appends Markdown with headings, lists, code and paragraphs, as models like to write.
     pub(crate) fn markdown(&mut self, out: &mut String, length: usize) {
         let end = out.len() + length;
         while out.len() < end {

@@ -1,4 +1,4 @@
-//! Compact JSON writing: escaped strings, objects, and the identifiers sessions are full of.
+//! Writes compact JSON: escaped strings, objects, and the identifiers that sessions contain.
 
 use super::rng::Rng;
 use std::fmt::Write;
@@ -41,7 +41,7 @@ pub(crate) struct Obj<'a> {
 }
 
 impl<'a> Obj<'a> {
-    /// Writes one whole object.
+    /// Writes an object.
     pub(crate) fn write(out: &'a mut String, fill: impl FnOnce(&mut Obj)) {
         out.push('{');
         let mut obj = Obj { out, first: true };
@@ -84,10 +84,10 @@ impl<'a> Obj<'a> {
         self
     }
 
-    /// Ends a chain of calls where no value is wanted.
+    /// Ends a chain of calls, for closures that return nothing.
     pub(crate) fn end(&mut self) {}
 
-    /// A list of strings.
+    /// Writes a list of strings.
     pub(crate) fn strs<T: AsRef<str>>(&mut self, key: &str, items: &[T]) -> &mut Self {
         let out = self.key(key);
         out.push('[');
@@ -101,7 +101,7 @@ impl<'a> Obj<'a> {
         self
     }
 
-    /// A list with one object.
+    /// Writes a list with one object.
     pub(crate) fn one(&mut self, key: &str, fill: impl FnOnce(&mut Obj)) -> &mut Self {
         let out = self.key(key);
         out.push('[');
@@ -111,7 +111,7 @@ impl<'a> Obj<'a> {
     }
 }
 
-/// One whole object as a string.
+/// Returns an object as a string.
 pub(crate) fn object(fill: impl FnOnce(&mut Obj)) -> String {
     let mut out = String::new();
     Obj::write(&mut out, fill);
@@ -132,7 +132,7 @@ pub(crate) fn hex(rng: &mut Rng, length: usize, out: &mut String) {
     }
 }
 
-/// A version 4 UUID.
+/// Returns a random version 4 UUID.
 pub(crate) fn uuid(rng: &mut Rng) -> String {
     let (high, low) = (rng.next(), rng.next());
     let mut out = String::with_capacity(36);
@@ -163,7 +163,7 @@ pub(crate) fn base64(rng: &mut Rng, length: usize, out: &mut String) {
     }
 }
 
-/// An API identifier: a prefix and letters or digits.
+/// Returns a random API identifier: a prefix and letters or digits.
 pub(crate) fn api_id(rng: &mut Rng, prefix: &str) -> String {
     let mut out = String::from(prefix);
     while out.len() < prefix.len() + 22 {
@@ -175,7 +175,7 @@ pub(crate) fn api_id(rng: &mut Rng, prefix: &str) -> String {
     out
 }
 
-/// Milliseconds since 1970 as `YYYY-MM-DDTHH:MM:SS.mmmZ`.
+/// Formats milliseconds since 1970 as `YYYY-MM-DDTHH:MM:SS.mmmZ`.
 pub(crate) fn iso(ms: i64) -> String {
     let (days, rest) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
     let (year, month, day) = civil(days);
@@ -184,7 +184,7 @@ pub(crate) fn iso(ms: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
 }
 
-/// The calendar date of a day number, after Howard Hinnant's algorithm.
+/// Converts days since 1970 to a calendar date with Howard Hinnant's algorithm.
 fn civil(days: i64) -> (i64, i64, i64) {
     let z = days + 719_468;
     let era = z.div_euclid(146_097);

@@ -1,4 +1,4 @@
-//! Writes the lines of one session file: envelopes, messages, and now and then a damaged line.
+//! Writes the lines of one session file: envelopes, messages, and occasionally a damaged line.
 
 use super::eras::Era;
 use super::json::{self, Obj};
@@ -6,10 +6,10 @@ use super::rng::Rng;
 use std::mem;
 use std::ops::Range;
 
-/// Bad lines among all lines, as measured.
+/// Measured share of damaged lines.
 const DAMAGE: f64 = 0.00005;
 
-/// A message written to a log, so that others can quote it.
+/// The position of a message in a log, for copies of it in another file.
 pub(crate) struct Note {
     pub user: bool,
     pub message: Range<usize>,
@@ -33,9 +33,9 @@ pub(crate) struct Log {
     pub parent: Option<String>,
     pub now: i64,
     pub lines: usize,
-    /// How often a bad line is added.
+    /// Probability of damage at each line.
     pub damage_rate: f64,
-    /// Line number and kind of each planned damage.
+    /// Line number and kind of each damaged line.
     pub damage: Vec<(usize, &'static str)>,
     pub notes: Vec<Note>,
     pub prompt: String,
@@ -74,24 +74,24 @@ impl Log {
         log
     }
 
-    /// Starts a new API message; the following assistant lines share its id.
+    /// Starts a new API message. The following assistant lines share its id.
     pub(crate) fn new_message(&mut self) {
         self.message = json::api_id(&mut self.rng, "msg_01");
         self.request = json::api_id(&mut self.rng, "req_011C");
     }
 
-    /// Lets time pass.
+    /// Advances the clock by a random number of milliseconds.
     pub(crate) fn wait(&mut self, low: usize, high: usize) {
         self.now += self.rng.log_range(low, high) as i64;
     }
 
-    /// The time to print; a few lines are out of order.
+    /// Returns the timestamp of a line. A few are out of order.
     fn stamp(&mut self) -> String {
         let back = if self.rng.chance(0.02) { self.rng.range(100, 4000) as i64 } else { 0 };
         json::iso(self.now - back)
     }
 
-    /// A line in the conversation chain; `body` writes the message, `extras` what follows the time.
+    /// Writes a line of the conversation chain. `body` writes the message, and `extras` the fields after the time.
     pub(crate) fn entry(&mut self, kind: &str, body: impl FnOnce(&mut Obj), extras: impl FnOnce(&mut Obj)) -> String {
         self.wait(40, 6000);
         let uuid = json::uuid(&mut self.rng);
@@ -139,7 +139,7 @@ impl Log {
         }
     }
 
-    /// Who and where: the same keys on every line of a session.
+    /// Writes the fields that every line of a session has.
     fn place(&self, o: &mut Obj) {
         o.str("userType", "external");
         if self.era.late {
@@ -161,13 +161,13 @@ impl Log {
         }
     }
 
-    /// A line outside the chain: titles, snapshots, queue operations.
+    /// Writes a line outside the chain: titles, snapshots, queue operations.
     pub(crate) fn plain(&mut self, fill: impl FnOnce(&mut Obj)) {
         Obj::write(&mut self.out, fill);
         self.end_line();
     }
 
-    /// A user line with plain text.
+    /// Writes a user line with plain text.
     pub(crate) fn user(&mut self, text: &str, extras: impl FnOnce(&mut Obj)) -> String {
         let start = self.out.len();
         let uuid = self.entry(
@@ -183,7 +183,7 @@ impl Log {
         uuid
     }
 
-    /// An assistant line with one block.
+    /// Writes an assistant line with one block.
     pub(crate) fn assistant(&mut self, stop: &str, block: impl FnOnce(&mut Obj)) -> String {
         let (id, request, model) = (self.message.clone(), self.request.clone(), self.era.model);
         let usage = self.usage();
@@ -218,7 +218,7 @@ impl Log {
         })
     }
 
-    /// A tool result, with the second copy that Claude Code keeps beside it.
+    /// Writes a tool result, with the second copy that Claude Code adds to the line.
     pub(crate) fn result(
         &mut self,
         id: &str,
@@ -254,7 +254,7 @@ impl Log {
         uuid
     }
 
-    /// Remembers where the message of the line just written stands.
+    /// Records the position of the message in the last line.
     fn note(&mut self, user: bool, line: usize, uuid: &str) {
         if self.agent.is_none() || self.notes.len() >= 100 {
             return;

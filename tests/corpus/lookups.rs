@@ -6,7 +6,7 @@ use super::phrases;
 use super::session::{Call, Session, text_blocks};
 
 impl Session<'_> {
-    /// The rarer tools.
+    /// Returns a call of one of the less common tools.
     pub(crate) fn other_call(&mut self) -> Call {
         let old = self.log.era.inline();
         match self.ink.rng.weighted(&[37, 29, 24, 13, 16, 10, 12, 4, 12]) {
@@ -45,7 +45,7 @@ impl Session<'_> {
         Call::new("Grep", input, &shown, record)
     }
 
-    /// Lines of project files, as grep prints them, or only the paths.
+    /// Returns lines of project files, as grep prints them, or only the paths.
     fn found_lines(&mut self, content: bool, count: usize) -> Vec<String> {
         let mut found = Vec::with_capacity(count);
         while found.len() < count {
@@ -55,7 +55,7 @@ impl Session<'_> {
                 found.push(path.clone());
                 continue;
             }
-            // Some lines of one file, one after the other.
+            // Several lines of one file, in order.
             let first = text.floor_char_boundary(self.ink.rng.below(text.len()));
             let number = first / 31 + 1;
             let lines = text[first..].lines().enumerate().skip(1).step_by(self.ink.rng.range(1, 9));
@@ -126,7 +126,7 @@ impl Session<'_> {
     fn web_fetch(&mut self) -> Call {
         let url =
             self.ink.text(&["https://%r.example/%k/%k", "https://docs.%x.example/en/%k.html", "https://%r.example"]);
-        // Some pages are read again and again.
+        // Some pages are fetched repeatedly.
         let text = standing(self.ink.names, &url, 14_000);
         let prompt = self.ink.text(&["What does it say about %t %o? %S"]);
         let input = object(|o| o.str("url", &url).str("prompt", &prompt).end());
@@ -177,7 +177,7 @@ impl Session<'_> {
         Call::new("Skill", input, &format!("Launching skill: {name}"), record)
     }
 
-    /// The text of a skill, which follows its call; the same every time.
+    /// Writes the text of a skill after its call. The text is the same every time.
     pub(crate) fn skill_body(&mut self, call: &Call) {
         let names = self.ink.names;
         let Some(name) = names.skills.iter().find(|name| call.input.contains(name.as_str())) else { return };

@@ -1,7 +1,6 @@
-//! A seeded generator of Claude Code session files that resemble measured ones; nothing in them is real.
+//! A seeded generator of Claude Code session files that resemble measured ones. Nothing in them is real.
 //!
-//! `generate.rs` is the program around it; tests may include this module by its path and use `plan`,
-//! `grow` or single parts.
+//! `generate.rs` is the program. Tests can include this module by its path and use `plan`, `grow` or single parts.
 
 // A test that includes this module uses only some of it.
 #![allow(dead_code)]

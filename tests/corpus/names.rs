@@ -27,7 +27,7 @@ impl Code {
     }
 }
 
-/// An identifier in the spellings different languages use.
+/// An identifier in the spellings of different languages.
 #[derive(Clone)]
 pub(crate) struct Ident {
     pub snake: String,
@@ -43,14 +43,14 @@ impl Ident {
     }
 }
 
-/// The word with its first letter in upper case.
+/// Returns the word with its first letter in upper case.
 pub(crate) fn capital(word: &str) -> String {
     let mut chars = word.chars();
     let first = chars.next().map(|c| c.to_ascii_uppercase());
     first.into_iter().chain(chars).collect()
 }
 
-/// Everything a project's sessions name.
+/// All names that a project's sessions use.
 pub(crate) struct Names {
     pub topic: &'static Topic,
     pub code: Code,
@@ -73,11 +73,11 @@ pub(crate) struct Names {
     /// Relative paths of the source files, with `/`.
     pub paths: Vec<String>,
     pub branches: Vec<String>,
-    /// People who review and report.
+    /// People who review code and report errors.
     pub people: Vec<String>,
-    /// Commits and other ids that come up again and again.
+    /// Ids of commits and other things that occur repeatedly.
     pub hashes: Vec<String>,
-    /// Ports, sizes, issue numbers.
+    /// Ports, sizes, issue numbers and the like.
     pub numbers: Vec<usize>,
     /// Names of skills.
     pub skills: Vec<String>,
@@ -122,7 +122,7 @@ impl Names {
         names
     }
 
-    /// A new identifier from the words of the project.
+    /// Builds an identifier from the words of the project.
     pub(crate) fn ident(&self, rng: &mut Rng) -> Ident {
         let count = rng.weighted(&[47, 43, 10]) + 1;
         let mut parts: Vec<&str> = Vec::with_capacity(count);
@@ -140,12 +140,12 @@ impl Names {
         Ident::from_parts(&parts)
     }
 
-    /// A word that is not among the most frequent ones.
+    /// Returns the position of a word that is not among the most frequent ones.
     pub(crate) fn uncommon(&self, rng: &mut Rng) -> usize {
         rng.range(150, self.words.len())
     }
 
-    /// A relative path as an absolute one of the project's platform.
+    /// Makes a relative path absolute, in the notation of the project's platform.
     pub(crate) fn absolute(&self, path: &str) -> String {
         if self.windows {
             format!("{}\\{}", self.root, path.replace('/', "\\"))
@@ -172,7 +172,7 @@ fn places(rng: &mut Rng, topic: &Topic, windows: bool, number: usize) -> (String
     (home, root)
 }
 
-/// The directory name Claude Code derives from a working directory.
+/// Returns the directory name that Claude Code derives from a working directory.
 pub(crate) fn encode(cwd: &str) -> String {
     cwd.encode_utf16()
         .map(|unit| match u8::try_from(unit) {
@@ -190,7 +190,7 @@ fn shuffled(rng: &mut Rng, list: &'static str) -> Vec<&'static str> {
     words
 }
 
-/// The common words with topic words pulled forward.
+/// Returns the common words, with the topic's words inserted near the beginning.
 fn vocabulary(rng: &mut Rng, topic: &Topic) -> Vec<String> {
     let mut words: Vec<String> = COMMON.split(' ').map(String::from).collect();
     for word in topic.words.split(' ') {
@@ -214,12 +214,12 @@ const ONSETS: &[&str] =
 const RHYMES: &[&str] =
     &["a", "ar", "ast", "e", "el", "en", "i", "ik", "im", "o", "on", "or", "u", "um", "ax", "ett", "olm", "und"];
 
-/// An invented word, for names and other rare terms.
+/// Invents a word, for names and other rare terms.
 pub(crate) fn coin(rng: &mut Rng, syllables: usize) -> String {
     (0..syllables + rng.below(2)).map(|_| [*rng.pick(ONSETS), *rng.pick(RHYMES)].concat()).collect()
 }
 
-/// Like `coin`, but as short as the words in identifiers are.
+/// Like `coin`, but as short as the words in identifiers.
 fn short_coin(rng: &mut Rng) -> String {
     let syllables = 1 + rng.below(2);
     coin(rng, syllables)
@@ -231,7 +231,7 @@ fn tree(rng: &mut Rng, names: &Names) -> Vec<String> {
     let mut paths: Vec<String> = (0..count).map(|_| file_path(rng, names, &folders)).collect();
     paths.sort();
     paths.dedup();
-    // The order is the popularity, not the alphabet.
+    // Positions are ranks of popularity, so the order must not be alphabetical.
     for at in (1..paths.len()).rev() {
         paths.swap(at, rng.below(at + 1));
     }

@@ -1,13 +1,13 @@
-//! What commands print: builds, tests, listings, diffs, traces, logs and tables.
+//! Output of commands: builds, tests, listings, diffs, traces, logs and tables.
 
 use super::ink::Ink;
 use super::names::Code;
 
-/// A command and the shape of its output.
+/// A command and the templates of its output.
 pub(crate) struct Shell {
     pub command: &'static str,
     pub purpose: &'static str,
-    /// First lines, then lines repeated until the output is long enough, then last lines.
+    /// The first lines. `lines` repeats until the output is long enough, and `tail` is the end.
     pub head: &'static str,
     pub lines: &'static [&'static str],
     pub tail: &'static str,
@@ -23,7 +23,7 @@ const fn shell(
     Shell { command, purpose, head, lines, tail }
 }
 
-/// Commands every project runs.
+/// Commands that every project runs.
 pub(crate) const COMMON: &[Shell] = &[
     shell(
         "git status --short && git diff --stat",
@@ -281,7 +281,7 @@ const GO: &[Shell] = &[
     ),
 ];
 
-/// A command fit for the project.
+/// Chooses a command that suits the project.
 pub(crate) fn choose(ink: &mut Ink) -> &'static Shell {
     let own = match ink.names.code {
         Code::Rust => RUST,
@@ -292,7 +292,7 @@ pub(crate) fn choose(ink: &mut Ink) -> &'static Shell {
     if ink.rng.chance(0.4) { ink.rng.pick(own) } else { ink.rng.pick(COMMON) }
 }
 
-/// The output of a command, about `length` bytes long.
+/// Returns the output of a command, about `length` bytes long.
 pub(crate) fn print(ink: &mut Ink, shell: &Shell, length: usize) -> String {
     let mut out = String::with_capacity(length + 256);
     ink.fill(&mut out, shell.head);
@@ -305,7 +305,7 @@ pub(crate) fn print(ink: &mut Ink, shell: &Shell, length: usize) -> String {
     out
 }
 
-/// The output of a command that is run again: most lines are the same.
+/// Returns the output of a command that runs again. Most lines are the same.
 pub(crate) fn print_again(ink: &mut Ink, shell: &Shell, before: &str) -> String {
     let mut out = String::with_capacity(before.len() + 256);
     for line in before.split_inclusive('\n') {
@@ -320,7 +320,7 @@ pub(crate) fn print_again(ink: &mut Ink, shell: &Shell, before: &str) -> String 
     out
 }
 
-/// Lines of a log or a trace, as users paste them into prompts.
+/// Returns lines of command output, as users paste them into prompts.
 pub(crate) fn paste(ink: &mut Ink, length: usize) -> String {
     let shell = choose(ink);
     print(ink, shell, length)

@@ -1,4 +1,4 @@
-//! Templates of prose: prompts, replies, thoughts, titles and errors. Slots are those of `ink`.
+//! Templates of prose: prompts, replies, thoughts, titles and errors. See `ink` for the slots.
 
 pub(crate) const TITLES: &[&str] = &[
     "Fix %a %t %o in %b",
@@ -47,11 +47,11 @@ pub(crate) const ERRORS: &[&str] = &[
     "invalid %o: %K must not be %a",
 ];
 
-/// What goes before a noun, by frequency.
+/// Words before a noun, by frequency.
 pub(crate) const ARTICLES: &[&str] =
     &["the", "a", "this", "each", "your", "that", "its", "any", "every", "one", "another", "our"];
 
-/// What links a noun and what is said of it, by frequency.
+/// Words between a noun and its predicate, by frequency.
 pub(crate) const LINKS: &[&str] =
     &["is", "was", "gets", "stays", "becomes", "isn't", "seems", "remains", "should be", "has been"];
 

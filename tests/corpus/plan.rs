@@ -1,4 +1,4 @@
-//! The whole corpus: projects one after another until the size is reached.
+//! Writes the whole corpus: one project after another until the size is reached.
 
 use super::code;
 use super::eras;
@@ -10,10 +10,10 @@ use std::io::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Raised when the output for the same parameters changes.
+/// Increment when the output for the same parameters changes.
 const VERSION: usize = 2;
 
-/// The file that says what a directory was made with; the live sessions follow on its other lines.
+/// The file with the parameters of the corpus on its first line, and the newest sessions on the others.
 pub(crate) const MARKER: &str = ".corpus";
 
 /// What to generate.
@@ -29,7 +29,7 @@ impl Options {
     }
 }
 
-/// Writes the corpus, or nothing when it is there already; says which.
+/// Writes the corpus unless it already exists. Returns true if it was written.
 pub(crate) fn generate(options: &Options) -> Result<bool> {
     if present(options)? {
         return Ok(false);
@@ -47,7 +47,7 @@ pub(crate) fn generate(options: &Options) -> Result<bool> {
     Ok(true)
 }
 
-/// True when the same corpus is there; an error when something else is.
+/// Returns true if the same corpus exists. Fails if the directory contains anything else.
 fn present(options: &Options) -> Result<bool> {
     match fs::read_to_string(options.out.join(MARKER)) {
         Ok(text) if text.lines().next() == Some(&options.marker()) => Ok(true),

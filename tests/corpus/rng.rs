@@ -1,9 +1,9 @@
-//! A small seeded random number generator with the few distributions the corpus needs.
+//! A small seeded random number generator with the distributions that the corpus needs.
 
 const RANK_BITS: usize = 16;
 const RANKS: usize = 2048;
 
-/// Zipf ranks by inverse lookup: a random 16-bit number gives a rank below 2048.
+/// Zipf ranks by inverse lookup: maps a random 16-bit number to a rank below 2048.
 static RANK: [u16; 1 << RANK_BITS] = rank_table();
 
 const fn rank_table() -> [u16; 1 << RANK_BITS] {
@@ -11,7 +11,7 @@ const fn rank_table() -> [u16; 1 << RANK_BITS] {
     let mut slot = 0;
     let mut rank = 0;
     while slot < table.len() {
-        // The harmonic number of 2048 is 8.2; a rank owns at least one slot.
+        // The harmonic number of 2048 is 8.2. Each rank gets at least one slot.
         let mut share = (1 << RANK_BITS) * 5 / (41 * (rank + 1)) + 1;
         while share > 0 && slot < table.len() {
             table[slot] = (rank % RANKS) as u16;
@@ -28,7 +28,7 @@ const fn rank_table() -> [u16; 1 << RANK_BITS] {
 pub(crate) struct Rng(u64);
 
 impl Rng {
-    /// A stream that depends on every part of the key.
+    /// Creates a generator whose numbers depend on every part of the key.
     pub(crate) fn new(parts: &[u64]) -> Self {
         let mut rng = Self(0x51_7c_c1_b7_27_22_0a_95);
         for part in parts {
@@ -46,12 +46,12 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`; zero when `n` is zero.
+    /// Returns a number below `n`, or zero if `n` is zero.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 
-    /// A number in `low..high`.
+    /// Returns a number in `low..high`.
     pub(crate) fn range(&mut self, low: usize, high: usize) -> usize {
         low + self.below(high.saturating_sub(low))
     }
@@ -68,12 +68,12 @@ impl Rng {
         &items[self.below(items.len())]
     }
 
-    /// An item whose frequency falls with its position.
+    /// Picks an item. Items at the front are more frequent.
     pub(crate) fn zipf<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.zipf_at(items.len())]
     }
 
-    /// A position below `n` that is the less frequent the larger it is.
+    /// Returns a position below `n`. Small positions are more frequent.
     pub(crate) fn zipf_at(&mut self, n: usize) -> usize {
         let bits = self.next();
         let rank = RANK[bits as usize & ((1 << RANK_BITS) - 1)] as usize;
@@ -91,7 +91,7 @@ impl Rng {
         self.zipf(items).as_ref()
     }
 
-    /// The position of a weight, chosen in proportion to the weights.
+    /// Returns the position of a weight, drawn in proportion to the weights.
     pub(crate) fn weighted(&mut self, weights: &[u32]) -> usize {
         let total: u32 = weights.iter().sum();
         let mut left = self.below(total as usize) as u32;
@@ -104,13 +104,13 @@ impl Rng {
         weights.len() - 1
     }
 
-    /// Log-uniform: small values are common, large ones rare.
+    /// Returns a log-uniform number: small values are common, large ones rare.
     pub(crate) fn log_range(&mut self, low: usize, high: usize) -> usize {
         let (low, high) = (low as f64, high as f64);
         (low * (high / low).powf(self.unit())) as usize
     }
 
-    /// A draw from a distribution given by (share, value) points, log-linear between them.
+    /// Draws from a distribution given by (share, value) points, log-linear between them.
     pub(crate) fn quantile(&mut self, points: &[(f64, f64)]) -> usize {
         let at = self.unit();
         let next = points.iter().position(|p| p.0 >= at).unwrap_or(points.len() - 1).max(1);

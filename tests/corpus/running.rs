@@ -1,4 +1,4 @@
-//! What is written while tools run: progress lines in early 2.1, attachments in late 2.1.
+//! Lines written while tools run: progress lines in early 2.1, attachments in late 2.1.
 
 use super::ink::standing;
 use super::json::{self, Obj, object};
@@ -7,7 +7,7 @@ use super::session::{Call, Echo, Session};
 use super::tools::cut;
 
 impl Session<'_> {
-    /// Lines between a tool call and its result.
+    /// Writes the lines between a tool call and its result.
     pub(crate) fn while_running(&mut self, call: &Call, id: &str) {
         self.log.out.push_str(&std::mem::take(&mut self.inline));
         if let Some(echo) = self.echo.take() {
@@ -25,7 +25,7 @@ impl Session<'_> {
         }
     }
 
-    /// Lines after a result.
+    /// Writes the lines after a result.
     pub(crate) fn after_result(&mut self, call: &Call, id: &str) {
         if call.name == "Skill" {
             self.skill_body(call);
@@ -56,7 +56,7 @@ impl Session<'_> {
         });
     }
 
-    /// A running command reports its output again and again.
+    /// Writes the progress lines of a running command, which repeat its output.
     fn bash_progress(&mut self, call: &Call, id: &str) {
         let count = self.ink.rng.log_range(2, 110);
         let output = call.result.trim_matches('"').replace("\\n", "\n");
@@ -76,7 +76,7 @@ impl Session<'_> {
         }
     }
 
-    /// The messages of a subagent, nested in progress lines of the parent.
+    /// Writes the messages of a subagent, nested in progress lines of the parent.
     fn repeat(&mut self, echo: &Echo, id: &str) {
         for (at, note) in echo.notes.iter().enumerate() {
             let message = object(|m| {
@@ -92,7 +92,7 @@ impl Session<'_> {
         }
     }
 
-    /// One of the many attachments of late versions.
+    /// Writes one of the many attachments of late versions.
     fn attachment(&mut self, tool: &str, id: &str) {
         let fill = match self.ink.rng.weighted(&[80, 49, 20, 16, 12, 9, 3, 10]) {
             0 => self.hook_success(tool, id),
@@ -187,7 +187,7 @@ impl Session<'_> {
         })
     }
 
-    /// The list of skills that opens a late session.
+    /// Returns the list of skills at the beginning of a late session.
     pub(crate) fn skill_listing(&mut self) -> String {
         let mut text = String::new();
         for _ in 0..self.ink.rng.range(60, 160) {

@@ -1,4 +1,4 @@
-//! Tells the story of one session: prompts, thoughts, tool calls, replies.
+//! Writes one session: prompts, thoughts, tool calls, replies.
 
 use super::facts::{Fact, Place};
 use super::ink::Ink;
@@ -9,10 +9,10 @@ use super::output::{self, Shell};
 use super::phrases;
 use super::sink::Sink;
 
-/// A session being written.
+/// The state of a session while it is written.
 pub(crate) struct Session<'a> {
     pub ink: Ink<'a>,
-    /// Texts of the project's files; edits change them.
+    /// Texts of the project's files, which edits change.
     pub files: &'a mut Vec<String>,
     pub log: Log,
     pub sink: &'a mut Sink,
@@ -22,20 +22,20 @@ pub(crate) struct Session<'a> {
     pub target: usize,
     pub flushed: usize,
     pub fact: Option<Fact>,
-    /// Paths that snapshots list.
+    /// Positions of the paths that snapshots list.
     pub tracked: Vec<usize>,
     pub prompts: usize,
     pub last_prompt: String,
     pub compacted: usize,
     /// Messages of a subagent to repeat while its call runs.
     pub echo: Option<Echo>,
-    /// Lines of a subagent to put after the call that started it.
+    /// Lines of a subagent to write after the call that started it.
     pub inline: String,
-    /// Commands that may be run again.
+    /// Commands that may run again.
     pub ran: Vec<Ran>,
 }
 
-/// A command and what it printed.
+/// A command and its output.
 #[derive(Clone)]
 pub(crate) struct Ran {
     pub shell: &'static Shell,
@@ -44,7 +44,7 @@ pub(crate) struct Ran {
     pub output: String,
 }
 
-/// What a subagent wrote, for the progress lines of its parent.
+/// The output of a subagent, for the progress lines of its parent.
 pub(crate) struct Echo {
     pub text: String,
     pub notes: Vec<Note>,
@@ -59,7 +59,7 @@ pub(crate) struct Call {
     /// The visible result: a JSON string or a list of blocks.
     pub result: String,
     pub error: bool,
-    /// The second copy, as JSON.
+    /// The second copy of the result, as JSON.
     pub record: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl Call {
     }
 }
 
-/// Sessions longer than this are written in parts.
+/// Number of bytes after which a part of a session is written to its file.
 const PART: usize = 8 << 20;
 
 impl Session<'_> {
@@ -92,7 +92,7 @@ impl Session<'_> {
         self.closing();
     }
 
-    /// One prompt and the work that follows it.
+    /// Writes one prompt and the work that follows it.
     pub(crate) fn turn(&mut self) {
         self.prompt();
         for _ in 0..self.ink.rng.log_range(2, 36) {
@@ -139,7 +139,7 @@ impl Session<'_> {
         }
     }
 
-    /// What the user types, sometimes with a pasted log.
+    /// Returns the text of a prompt, sometimes with a pasted log.
     fn prompt_text(&mut self) -> String {
         let mut text = if self.prompts == 0 && self.ink.story.script.is_none() {
             format!("{}. ", self.ink.story.title)
@@ -157,7 +157,7 @@ impl Session<'_> {
         text
     }
 
-    /// Adds the planted fact when this is its place.
+    /// Adds the planted fact if it belongs here.
     pub(crate) fn plant(&mut self, place: Place, text: &mut String) {
         if let Some(fact) = self.fact.as_ref().filter(|fact| fact.place == place) {
             text.push(' ');
@@ -165,14 +165,14 @@ impl Session<'_> {
         }
     }
 
-    /// Records the planted fact once the line that holds it is written.
+    /// Records the planted fact after the line that contains it is written.
     fn settle(&mut self, place: Place, written: &str, uuid: &str) {
         if let Some(fact) = self.fact.take_if(|fact| fact.place == place && written.contains(&fact.query)) {
             self.sink.fact(&self.log.session, uuid, fact.class, &fact.query);
         }
     }
 
-    /// A pasted screenshot.
+    /// Writes a line with a pasted screenshot.
     fn image(&mut self) {
         let mut data = String::from("iVBORw0KGgo");
         let length = self.ink.rng.log_range(80_000, 900_000);
@@ -192,7 +192,7 @@ impl Session<'_> {
         );
     }
 
-    /// Thinks, says something, calls a tool.
+    /// Writes a tool call, sometimes after a thought and a text.
     pub(crate) fn step(&mut self) {
         self.log.new_message();
         if self.ink.rng.chance(0.27) {
@@ -225,7 +225,7 @@ impl Session<'_> {
         });
     }
 
-    /// A line of assistant text.
+    /// Writes a line of assistant text.
     pub(crate) fn say(&mut self, mut text: String, stop: &str) -> String {
         self.plant(Place::Reply, &mut text);
         let uuid = self.log.assistant(stop, |b| {
@@ -243,7 +243,7 @@ impl Session<'_> {
         self.say(text, "\"end_turn\"");
     }
 
-    /// The report a subagent hands back.
+    /// Returns the report of a subagent.
     pub(crate) fn report(&mut self) -> String {
         let mut text = capital(&self.ink.story.title);
         text.push_str("\n\n");
@@ -252,7 +252,7 @@ impl Session<'_> {
         text
     }
 
-    /// Writes the call, what happens while it runs, and its result.
+    /// Writes a call, the lines that follow while it runs, and its result.
     pub(crate) fn emit(&mut self, call: &Call) {
         let id = json::api_id(&mut self.log.rng, "toolu_01");
         let late = self.log.era.late;
@@ -275,7 +275,7 @@ impl Session<'_> {
     }
 }
 
-/// The block list of a result that is not a plain string.
+/// Returns the list of blocks of a result that is not a plain string.
 pub(crate) fn text_blocks(texts: &[&str]) -> String {
     let blocks: Vec<String> =
         texts.iter().map(|text| json::object(|o: &mut Obj| o.str("type", "text").str("text", text).end())).collect();

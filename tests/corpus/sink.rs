@@ -1,4 +1,4 @@
-//! Writes the files of the corpus with their times, and the records kept beside it.
+//! Writes the files of the corpus with their times, and the records about it.
 
 use super::json;
 use std::fs::{self, File, OpenOptions};
@@ -6,17 +6,17 @@ use std::io::{BufWriter, Result, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// A main session that the growth mode may extend.
+/// A main session that `grow` may extend.
 pub(crate) struct Live {
     pub time: i64,
     pub path: String,
 }
 
-/// Where everything is written.
+/// Writes all files of a corpus.
 pub(crate) struct Sink {
     root: PathBuf,
     pub total: u64,
-    /// Bytes of lines that stand in another file too.
+    /// Bytes of lines that are copies of lines in other files.
     pub copied: u64,
     pub live: Vec<Live>,
     history: BufWriter<File>,
@@ -45,7 +45,7 @@ impl Sink {
         OpenOptions::new().create(true).append(true).open(path)
     }
 
-    /// Appends text to a file below `projects/` and dates the file.
+    /// Appends text to a file below `projects/` and sets its modification time.
     pub(crate) fn append(&mut self, path: &str, text: &str, time: i64) {
         let write = || -> Result<()> {
             let mut file = self.open(path)?;
@@ -56,7 +56,7 @@ impl Sink {
         self.total += text.len() as u64;
     }
 
-    /// Remembers a session as one that may still grow; only the newest are kept.
+    /// Records a session that may still grow. Only the newest are kept.
     pub(crate) fn live(&mut self, path: &str, time: i64) {
         self.live.push(Live { time, path: path.into() });
         if self.live.len() > 256 {
@@ -69,7 +69,7 @@ impl Sink {
         self.live.truncate(64);
     }
 
-    /// A line of the prompt history.
+    /// Writes a line of the prompt history.
     pub(crate) fn history(&mut self, prompt: &str, time: i64, project: &str, session: &str) {
         let shown = match prompt.split_once("\n\n") {
             Some((typed, pasted)) => format!("{typed} [Pasted text #1 +{} lines]", pasted.lines().count()),
@@ -82,7 +82,7 @@ impl Sink {
         record(&mut self.history, &line);
     }
 
-    /// A planted fact: the query that only this session answers.
+    /// Records a planted fact: the query and the only session that matches it.
     pub(crate) fn fact(&mut self, session: &str, uuid: &str, class: &str, query: &str) {
         let line = json::object(|o| {
             o.str("session", session).str("uuid", uuid).str("class", class).str("query", query);
@@ -90,7 +90,7 @@ impl Sink {
         record(&mut self.truth, &line);
     }
 
-    /// A line that is damaged on purpose.
+    /// Records a line that is damaged on purpose.
     pub(crate) fn damage(&mut self, path: &str, line: usize, kind: &str) {
         let line = json::object(|o| {
             o.str("path", path).num("line", line).str("kind", kind);

@@ -49,7 +49,7 @@ pub(crate) const GO: &[&str] = &[
     "const %c = %N\n\nvar %c = errors.New(\"%a %o\")\n\n",
 ];
 
-/// Lines that an edit inserts, one list for each language in the order of `Code::ALL`.
+/// Lines that an edit inserts: one list for each language, in the order of `Code::ALL`.
 pub(crate) const INSERTS: [&[&str]; 4] = [
     &[
         "    let %i = %i.%i().unwrap_or_default();\n",

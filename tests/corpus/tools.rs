@@ -8,12 +8,12 @@ use super::phrases::REMINDERS;
 use super::session::{Call, Ran, Session};
 use std::fmt::Write;
 
-/// Lengths of command output, measured.
+/// Measured lengths of command output.
 const OUTPUT: &[(f64, f64)] =
     &[(0.0, 10.0), (0.5, 250.0), (0.75, 1100.0), (0.9, 2600.0), (0.98, 9000.0), (1.0, 29_000.0)];
 
 impl Session<'_> {
-    /// The next call, in the proportions of the measured sample.
+    /// Returns the next call. Tools are drawn in the proportions of the measured sample.
     pub(crate) fn call(&mut self) -> Call {
         match self.ink.rng.weighted(&[390, 220, 175, 56, 32, 125]) {
             0 => self.bash(),
@@ -41,7 +41,7 @@ impl Session<'_> {
         if self.ink.rng.chance(0.09) { self.failed(input, &text) } else { shell_call(self, input, &text, &text) }
     }
 
-    /// A new command, or one that was run before and prints nearly the same.
+    /// Returns a new command, or an earlier one with nearly the same output.
     fn run_command(&mut self) -> Ran {
         if !self.ran.is_empty() && self.ink.rng.chance(0.36) {
             let mut again = self.ink.rng.pick(&self.ran).clone();
@@ -69,7 +69,7 @@ impl Session<'_> {
         ran
     }
 
-    /// A small program written on the spot.
+    /// Returns a command that writes a small script and runs it.
     fn scratch_script(&mut self) -> String {
         let mut script = self.ink.text(&["cat > /tmp/%k.%V <<'EOF'\n", "cd %F && cat > scratch_%i <<'EOF'\n"]);
         for _ in 0..self.ink.rng.range(1, 4) {
@@ -86,7 +86,7 @@ impl Session<'_> {
         Call { error: true, ..Call::new("Bash", input, &text, record) }
     }
 
-    /// Output too large for the transcript: it goes to a file of its own.
+    /// Writes output that is too large for the transcript to a separate file.
     fn spilled(&mut self, shell: &Shell, input: String) -> Call {
         let length = self.ink.rng.log_range(31_000, 70_000);
         let text = output::print(&mut self.ink, shell, length);
@@ -140,7 +140,7 @@ impl Session<'_> {
         Call::new("Read", input, &shown, record)
     }
 
-    /// A file of the session, or any file of the project.
+    /// Draws a file of the session with probability `own`, and otherwise any file of the project.
     fn target_file(&mut self, own: f64) -> usize {
         if self.ink.rng.chance(own) {
             *self.ink.rng.zipf(&self.ink.story.focus)
@@ -150,7 +150,7 @@ impl Session<'_> {
     }
 
     fn edit(&mut self) -> Call {
-        // What is edited is longer than what is read.
+        // Edited files are longer than those that are only read.
         let (one, other) = (self.target_file(0.9), self.target_file(0.9));
         let at = if self.files[one].len() > self.files[other].len() { one } else { other };
         self.track(at);
@@ -171,7 +171,7 @@ impl Session<'_> {
         Call::new("Edit", input, &shown, record)
     }
 
-    /// Early versions showed the changed lines, later ones only say so.
+    /// Returns the message after an edit. Early versions show the changed lines; later ones only confirm the edit.
     fn edit_message(&mut self, path: &str, edit: &Edit) -> String {
         if self.log.era.queue && self.log.rng.chance(0.6) {
             return format!("The file {path} has been updated successfully.");
@@ -244,7 +244,7 @@ impl Session<'_> {
         Call::new("Write", input, &shown, record)
     }
 
-    /// The first part of a file with some changes.
+    /// Returns the first part of a file with some changes.
     fn rewritten(&mut self, at: usize) -> String {
         let mut text = cut(&self.files[at], 6_000).to_string();
         for _ in 0..self.ink.rng.range(1, 4) {
@@ -261,7 +261,7 @@ impl Session<'_> {
     }
 }
 
-/// A shell call with what is shown and what the command really printed.
+/// Returns a Bash call. `shown` is the visible result, and `stdout` the actual output of the command.
 fn shell_call(session: &Session, input: String, shown: &str, stdout: &str) -> Call {
     let modern = !session.log.era.inline();
     let record = object(|o| {
@@ -277,7 +277,7 @@ fn mem_take(files: &mut [String], at: usize) -> String {
     std::mem::take(&mut files[at])
 }
 
-/// The beginning of a text, cut at a character.
+/// Truncates a text to at most `length` bytes, at a character boundary.
 pub(crate) fn cut(text: &str, length: usize) -> &str {
     &text[..text.floor_char_boundary(length)]
 }
@@ -294,7 +294,7 @@ fn number_lines(lines: &[&str], first: usize, tabs: bool) -> String {
     out
 }
 
-/// The difference in the form of `structuredPatch`.
+/// Writes an edit in the format of `structuredPatch`.
 fn patch(o: &mut Obj, text: &str, edit: &Edit) {
     let (before, after) = (context_before(text, edit.start), context_after(text, edit.start + edit.old.len()));
     let marked = |mark: char, block: &str| block.lines().map(|line| format!("{mark}{line}")).collect::<Vec<_>>();

@@ -1,9 +1,9 @@
-//! The subjects of the invented projects: each has a name, its own words and its own modules.
+//! The subjects of the invented projects. Each has a name, its own words and its own modules.
 
-/// What a project is about.
+/// The subject of a project.
 pub(crate) struct Topic {
     pub name: &'static str,
-    /// Domain words; they turn up in prose, identifiers and paths of the project.
+    /// Domain words, which occur in the prose, identifiers and paths of the project.
     pub words: &'static str,
 }
 

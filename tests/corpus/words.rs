@@ -1,6 +1,6 @@
 //! The English and technical vocabulary of the synthetic corpus, in rough order of frequency.
 
-/// Common words; the position in the list is the Zipf rank.
+/// Common words. The position in the list is the Zipf rank.
 pub(crate) const COMMON: &str = "\
 the to of and a in is it for that this with on be as not are if we from by you or an at can have \
 so when file but use all will test code now which no only do has should there one was its line new \
@@ -133,7 +133,7 @@ lazy eager cached dirty fresh large small single multiple legacy modern atomic o
 sorted signed unsigned mutable immutable public private hidden visible generic specific raw quoted \
 escaped encoded trailing leading first last previous next upstream downstream unexpected redundant";
 
-/// Nouns found in almost every code base.
+/// Nouns that occur in almost every code base.
 pub(crate) const NOUNS: &str = "\
 file request test cache handler value config error path field function result module line message \
 key list query index state record type service client server table token option entry event branch \

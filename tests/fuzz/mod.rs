@@ -1,8 +1,8 @@
-//! Fuzzing on the stable compiler: seeds, changed at random, given to every target of `targets.rs`.
+//! Fuzzing on stable Rust: mutates seeds at random and passes them to every target in `targets.rs`.
 //!
-//! `cargo test` tries a few thousand changes, the same each time. `scripts/fuzz SECONDS` goes on for so long for each
-//! target, from a new beginning each time; what makes a target fail is put in `found/`, where every later run tries it
-//! first.
+//! `cargo test` tries a few thousand inputs, the same each time. `scripts/fuzz SECONDS` fuzzes each target for that
+//! long, with different inputs each time. Inputs that make a target fail are saved in `found/`; every later run tries
+//! them first.
 
 mod targets;
 
@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 use targets::{TARGETS, Target};
 
-/// How many changes are tried by `cargo test`.
+/// Number of inputs that `cargo test` tries for each target.
 const SHORT: u64 = 3000;
-/// No input may take longer; it is a guard against hanging, not a measurement.
+/// Maximum time for one input. It detects hangs and is not a measurement.
 const GUARD: Duration = Duration::from_secs(10);
 const LONGEST: usize = 20_000;
 
-/// Words that take a target further than letters drawn by lot.
+/// Words that reach deeper into a target than random bytes.
 const WORDS: [&str; 40] = [
     "{\"type\":\"user\",",
     "\"message\":{\"content\":",
@@ -83,7 +83,7 @@ fn files(folder: &Path) -> Vec<Vec<u8>> {
     paths.iter().map(|path| fs::read(path).expect("read")).collect()
 }
 
-/// The seeds of a target: its own, and for those that read transcripts the fixtures.
+/// Returns the seeds of a target: its own, and also the fixtures if it reads transcripts.
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let mut seeds = files(&folder("seeds").join(name));
     if matches!(name, "line" | "document") {
@@ -96,7 +96,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// One seed, changed a little.
+/// Returns a seed with a few random changes.
 fn changed(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut bytes = seeds[random.below(seeds.len())].clone();
     for _ in 0..=random.below(4) {
@@ -130,7 +130,7 @@ fn changed(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Gives bytes to a target; says what was wrong with them.
+/// Runs a target on an input. Saves and reports the input if the target fails.
 fn tried(target: Target, bytes: &[u8]) -> Result<(), String> {
     let begun = Instant::now();
     let done = catch_unwind(AssertUnwindSafe(|| target.1(bytes)));
@@ -145,12 +145,12 @@ fn tried(target: Target, bytes: &[u8]) -> Result<(), String> {
     Err(format!("{}: {what} on {}", target.0, name.display()))
 }
 
-/// FNV-1a, which names the files of what was found.
+/// Returns the FNV-1a hash, which names the files in `found/`.
 fn hash_of(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// For how long, where that was asked for.
+/// Returns the requested time for each target, if any.
 #[expect(clippy::disallowed_methods, reason = "a switch for whoever runs the tests")]
 fn seconds() -> Option<u64> {
     std::env::var("UNSPOOL_FUZZ_SECONDS").ok()?.parse().ok()

@@ -1,4 +1,4 @@
-//! What is fuzzed: functions of bytes that must never panic, hang or break what they promise, whatever the bytes.
+//! The fuzz targets: functions that must not panic, hang or break their guarantees, whatever bytes they are given.
 
 use unspool::dates::{self, Edge};
 use unspool::document::{Builder, Document, FileState, Place, normal_path};
@@ -11,10 +11,10 @@ use unspool::transcript::discover::SourceKind;
 use unspool::transcript::{self, Reading};
 use unspool::untrusted::{for_terminal, is_dangerous, one_line};
 
-/// A target and its name.
+/// The name of a target, and its function.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
-/// All of them.
+/// All targets.
 pub(crate) const TARGETS: [Target; 9] = [
     ("line", line),
     ("document", document),
@@ -27,7 +27,7 @@ pub(crate) const TARGETS: [Target; 9] = [
     ("secret", secret),
 ];
 
-/// The ladder: every record stands inside its line, in a place of its own or behind the one before.
+/// Every record of a line starts within the line, and the reason for a bad one is a short line.
 fn line(bytes: &[u8]) {
     let each = &mut |at: usize, reading: Reading<'_>| {
         assert!(at <= bytes.len(), "a record at {at} of {}", bytes.len());
@@ -39,13 +39,13 @@ fn line(bytes: &[u8]) {
     transcript::read_history_line(bytes, each);
     let whole = transcript::whole_records(bytes);
     assert!(whole <= bytes.len());
-    // What is whole stays whole whatever is written behind it.
+    // Complete records stay complete, whatever is appended to them.
     let more = [&bytes[..whole], b"{\"type\":\"us"].concat();
     assert!(whole == 0 || transcript::whole_records(&more) >= whole, "{whole}");
     let _ = transcript::read_agent_meta(bytes);
 }
 
-/// The fold: the same lines give the same documents, whether the state was kept between them or not.
+/// The same lines give the same documents, even if the state is saved and loaded after each line.
 fn document(bytes: &[u8]) {
     let kinds = [SourceKind::Session, SourceKind::Agent, SourceKind::History];
     for kind in kinds {
@@ -82,7 +82,7 @@ fn folded(kind: SourceKind, bytes: &[u8], in_pieces: bool) -> (Vec<Document>, Fi
     (documents, state)
 }
 
-/// A checkpoint that was read can be written and read again.
+/// A checkpoint survives being written and read again.
 fn checkpoint(bytes: &[u8]) {
     let Ok(read) = serde_json::from_slice::<Checkpoint>(bytes) else { return };
     let _ = (read.path(), read.key(), read.session_id().len(), read.agent_id().map(str::len), read.stat());
@@ -94,7 +94,7 @@ fn checkpoint(bytes: &[u8]) {
     let _ = read.forgotten();
 }
 
-/// A query is taken apart or refused.
+/// A query is either parsed or rejected.
 fn query(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let around = QueryContext { folder: Some("/w/x".into()), home: Some("/home/u".into()), ..QueryContext::default() };
@@ -117,7 +117,7 @@ fn query(bytes: &[u8]) {
     }
 }
 
-/// A date is read or refused, and what is named begins before it ends.
+/// A date is either parsed or rejected, and its start is not after its end.
 fn date(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let now: jiff::Zoned = "2026-11-16T12:00:00+01:00[Europe/Berlin]".parse().expect("a time");
@@ -128,7 +128,7 @@ fn date(bytes: &[u8]) {
     }
 }
 
-/// Nothing that a terminal obeys is left, and nothing is lost the second time.
+/// The result contains nothing that a terminal interprets, and a second pass does not change it.
 fn terminal(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let safe = for_terminal(&text);
@@ -139,7 +139,7 @@ fn terminal(bytes: &[u8]) {
     assert_eq!(one_line(&line), line);
 }
 
-/// A path has one spelling.
+/// A normalized path contains no redundant parts.
 fn path(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (cwd, path) = text.split_once('\n').unwrap_or(("", &text));
@@ -152,7 +152,7 @@ fn path(bytes: &[u8]) {
     }
 }
 
-/// Any text is a pattern. It matches itself if it has no signs, and everything if it is a star.
+/// Any text is a valid pattern. It matches itself if it has no wildcards, and everything if it is a star.
 fn pattern(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (pattern, name) = text.split_once('\n').unwrap_or(("*", &text));
@@ -168,7 +168,7 @@ fn pattern(bytes: &[u8]) {
     }
 }
 
-/// Secrets lie inside the text, one behind the other; what is left of it holds none of them.
+/// Secrets are within the text and do not overlap. Redaction changes the text if and only if it contains secrets.
 fn secret(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let found = redact::secrets(&text);

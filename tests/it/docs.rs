@@ -66,6 +66,7 @@ fn the_readme_is_short_and_follows_the_order_a_newcomer_needs() {
         "Staying current",
         "Sessions",
         "Files",
+        "For agents",
         "For programs",
         "Configuration",
         "Limits",

@@ -3,6 +3,15 @@
 //! Tools print the words of a question far more often than anybody says them, and then crowd out the message that answers
 //! it. The second ranking is plain BM25 over what was said. It is used only if nothing contains the question almost as
 //! typed, because then the first ranking is better.
+//!
+//! The gate knows function words of seven languages with blanks between words. Chinese, Japanese and Korean stay with the
+//! first ranking: plain BM25 over what was said looked better for them (.667 → .742), but on 11 queries only.
+//!
+//! There is no embedding model, because none within reach helps enough. On 1.4 GB of real sessions, questions in prose
+//! have a session MRR of .520 with the first ranking alone, and .600 to .622 with lexical rankings like this one. Static
+//! token vectors alone reach .410, vectors learnt from the corpus .289, and both on top of the lexical ranking add .004,
+//! which is noise. Re-ranking the best 50 with MiniLM gives .653, not significantly more, and takes 1.7 CPU-seconds a
+//! query.
 
 use std::collections::HashSet;
 

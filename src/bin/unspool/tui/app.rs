@@ -136,6 +136,8 @@ pub(crate) struct App {
     number: u64,
     searching: u64,
     opening: Option<(u64, Into, At)>,
+    /// Steps to further hits that were asked for while the next one was being opened. Negative ones go back.
+    steps: isize,
     naming: u64,
     filing: u64,
     pub(crate) asks: Vec<(u64, Ask)>,
@@ -181,6 +183,7 @@ impl App {
             number: 0,
             searching: 0,
             opening: None,
+            steps: 0,
             naming: 0,
             filing: 0,
             asks: Vec::new(),
@@ -281,6 +284,7 @@ impl App {
         let open = ReadingRequest { id, meta: false, abandoned: self.abandoned, reveal: self.setup.reveal };
         let number = self.ask(Ask::Open { open, search });
         self.opening = Some((number, into, at));
+        self.steps = 0;
     }
 
     fn layout(&self, width: usize) -> Layout {
@@ -322,7 +326,7 @@ impl App {
                 self.list(Vec::new());
             }
             Answer::Open(opened) => self.take_open(number, opened),
-            Answer::Names(names) if number == self.naming => self.names = names,
+            Answer::Names(names) if number == self.naming => self.take_names(names),
             Answer::File(answer) if number == self.filing => {
                 if let Some(file) = &mut self.file {
                     file.take(answer);
@@ -346,6 +350,13 @@ impl App {
         self.open_selected(Into::Preview);
     }
 
+    /// Shows completions, unless the name is complete.
+    fn take_names(&mut self, names: Vec<NameCount>) {
+        let typed = completed(self.input.value()).map(|(_, typed)| typed.to_lowercase());
+        let is_complete = names.iter().any(|name| Some(name.name.line().to_lowercase()) == typed);
+        self.names = if is_complete { Vec::new() } else { names };
+    }
+
     fn take_open(&mut self, number: u64, opened: Result<(Arc<Reading>, Option<Arc<Occurrences>>)>) {
         let Some((_, into, at)) = self.opening.take_if(|(asked, ..)| *asked == number) else { return };
         let (reading, found) = match opened {
@@ -360,6 +371,7 @@ impl App {
             _ => self.layout(usize::from(self.view_area.width.max(40)) - 2),
         };
         let mut viewer = Viewer::new(reading, found, layout, self.setup.theme);
+        let is_step = matches!(at, At::Number(_));
         place(&mut viewer, at);
         match into {
             Into::Preview => self.preview = Some(viewer),
@@ -369,6 +381,10 @@ impl App {
                 self.open.pop();
                 self.open.push(viewer);
             }
+        }
+        let steps = std::mem::take(&mut self.steps);
+        for _ in 0..if is_step { steps.unsigned_abs() } else { 0 } {
+            self.walk(steps > 0, into == Into::Preview);
         }
     }
 
@@ -425,6 +441,10 @@ fn place(viewer: &mut Viewer, at: At) {
                     |other: &unspool::archive::occurrences::Occurrence| other.block_in(&viewer.reading) == Some(block);
                 viewer.hit = found.and_then(|found| found.hits.iter().position(is_it));
                 viewer.show_block(block);
+            }
+            // A hit in a title has no block.
+            if viewer.hit.is_none() && hit.kind.name() == "title" {
+                viewer.show_first_hit();
             }
         }
         At::Number(number) => drop(viewer.show_hit(number)),

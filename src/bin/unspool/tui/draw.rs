@@ -123,7 +123,8 @@ fn draw_input(app: &App, frame: &mut Frame<'_>, area: Rect) {
             let plural = |number: usize| if number == 1 { "" } else { "s" };
             format!("  {hits} hit{}, {sessions} session{}  {ms:.0} ms", plural(hits), plural(sessions))
         }
-        Some((hits, sessions, ms)) => format!("  {hits} in {sessions}  {ms:.0} ms"),
+        Some((hits, sessions, ms)) if width >= BELOW => format!("  {hits} in {sessions}  {ms:.0} ms"),
+        Some((hits, sessions, _)) => format!("  {hits} in {sessions}"),
     };
     let mut right = Vec::new();
     let scopes = [(Scope::Here, "here"), (Scope::Project, "project"), (Scope::All, "all")];
@@ -134,6 +135,7 @@ fn draw_input(app: &App, frame: &mut Frame<'_>, area: Rect) {
             right.push(Span::styled(format!(" {name} "), style));
         }
     }
+    let order = if width < BELOW && app.order == Sort::Relevance { "" } else { order };
     right.push(Span::styled(format!("  {order}{found}"), theme.dim()));
     let right = Line::from(right);
     let right_width = right.width().min(width / 2 + 8);

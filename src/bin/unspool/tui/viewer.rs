@@ -328,6 +328,16 @@ impl Viewer {
         Way::Nowhere
     }
 
+    /// Moves to the first hit in this conversation.
+    pub(crate) fn show_first_hit(&mut self) {
+        let number = self.found.as_ref().map_or(0, |found| found.hits.len());
+        for hit in 0..number {
+            if self.show_hit(hit) {
+                return;
+            }
+        }
+    }
+
     /// Returns the place in the walk: `hit 3 of 13`.
     pub(crate) fn hit_label(&self) -> String {
         match (&self.found, self.hit) {

@@ -191,7 +191,13 @@ impl App {
     }
 
     /// Walks to the next hit, also into another conversation of the session.
-    fn walk(&mut self, forward: bool, in_preview: bool) {
+    pub(super) fn walk(&mut self, forward: bool, in_preview: bool) {
+        if let Some((_, into, At::Number(_))) = &self.opening
+            && (*into == Into::Preview) == in_preview
+        {
+            self.steps += if forward { 1 } else { -1 };
+            return;
+        }
         let viewer = if in_preview { self.preview.as_mut() } else { self.open.last_mut() };
         let Some(viewer) = viewer else { return };
         let session = viewer.reading.target.session.clone();
