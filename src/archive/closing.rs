@@ -48,7 +48,7 @@ mod tests {
             ("One sentence that is longer than there is room", 20, "… than there is room"),
             ("Use this:\n```sh\nrm -rf x\n```\nIt works.", 40, "Use this: It works."),
             ("```sh\nmake all\n```", 40, "```sh make all ```"),
-            ("長い文です。次の文です。最後", 8, "… の文です。最後"),
+            ("長い文です。次の文です。最後", 8, "… 文です。最後"),
             ("", 10, ""),
         ] {
             let shown = closing(text, limit);

@@ -215,6 +215,17 @@ impl Terminal {
         }
     }
 
+    /// Waits until the program has sent a text, shown or not.
+    pub(crate) fn sends(&self, text: &str) {
+        let deadline = Instant::now() + GUARD;
+        let mut seen = self.seen();
+        while memchr::memmem::find(&seen.raw, text.as_bytes()).is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero() && !seen.is_closed, "waited in vain for {text:?}");
+            seen = self.shared.changed.wait_timeout(seen, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     /// Changes the size of the terminal; the program is told by a signal.
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         let mut seen = self.seen();

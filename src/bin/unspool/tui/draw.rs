@@ -24,10 +24,7 @@ const BELOW: u16 = 70;
 pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>) {
     let area = frame.area();
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        frame.render_widget(
-            Line::from("unspool: this window is too small"),
-            Rect { height: 1.min(area.height), ..area },
-        );
+        frame.render_widget(Line::from("the window is too small"), Rect { height: 1.min(area.height), ..area });
         return;
     }
     let footer = Rect { y: area.bottom() - 1, height: 1, ..area };
@@ -123,7 +120,7 @@ fn draw_input(app: &App, frame: &mut Frame<'_>, area: Rect) {
             let plural = |number: usize| if number == 1 { "" } else { "s" };
             format!("  {hits} hit{}, {sessions} session{}  {ms:.0} ms", plural(hits), plural(sessions))
         }
-        Some((hits, sessions, ms)) if width >= BELOW => format!("  {hits} in {sessions}  {ms:.0} ms"),
+        Some((hits, sessions, ms)) if width >= usize::from(BELOW) => format!("  {hits} in {sessions}  {ms:.0} ms"),
         Some((hits, sessions, _)) => format!("  {hits} in {sessions}"),
     };
     let mut right = Vec::new();
@@ -135,7 +132,7 @@ fn draw_input(app: &App, frame: &mut Frame<'_>, area: Rect) {
             right.push(Span::styled(format!(" {name} "), style));
         }
     }
-    let order = if width < BELOW && app.order == Sort::Relevance { "" } else { order };
+    let order = if width < usize::from(BELOW) && app.order == Sort::Relevance { "" } else { order };
     right.push(Span::styled(format!("  {order}{found}"), theme.dim()));
     let right = Line::from(right);
     let right_width = right.width().min(width / 2 + 8);
