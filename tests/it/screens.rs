@@ -1399,6 +1399,8 @@ fn help() {
 
     Commands:
       search       Search sessions and messages
+      tui          Search as you type, read conversations, resume them
+      pick         Choose a session and print its id: ID=$(unspool pick)
       file         Show which sessions created, changed, renamed or deleted a file
       blame        Show which session wrote each line of a file
       why          Explain the origin of one line: the prompt, the replies, the
@@ -1420,6 +1422,7 @@ fn help() {
       schema       Print the JSON Schema of the --json output
       config       Show or change the configuration
       completions  Print a completion script for a shell
+      init         Print completions and a key binding for your shell
       man          Print the manual page, or write all manual pages to a folder
       help         Show help for a command or a topic: query, environment,
                    exit-codes

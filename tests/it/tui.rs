@@ -100,27 +100,6 @@ fn a4_02_a_hit_in_a_subagent_opens_there_and_its_parent_is_one_key_away() {
 }
 
 #[test]
-fn a4_03_n_walks_all_hits_in_order_and_begins_again() {
-    let env = samples();
-    let terminal = ui(&env, "parseRetryAfter");
-    terminal.keys(ENTER);
-    let (first, all) = hit_of(&conversation(&terminal)).expect("a number");
-    assert!(all > 5, "{all}");
-    let (mut last, mut began_again) = (first, false);
-    // A hit in a title has no place of its own, so a step may be longer than one.
-    while !began_again || last < first {
-        terminal.keys("n");
-        let screen = terminal.wait("another hit", |screen| hit_of(screen).is_some_and(|(hit, _)| hit != last));
-        let (hit, of) = hit_of(&screen).expect("a number");
-        assert_eq!((of, screen.has("begins again")), (all, hit < last), "{}", screen.text());
-        assert!(!marked(&screen).is_empty(), "{}", screen.text());
-        began_again |= hit < last;
-        last = hit;
-    }
-    assert_eq!(last, first);
-}
-
-#[test]
 fn a4_04_folding_does_not_change_the_number_of_hits() {
     let env = samples();
     let terminal = ui(&env, "arrowlinepotto");
@@ -288,19 +267,6 @@ fn a4_19_reading_goes_on_while_another_process_writes() {
 }
 
 #[test]
-fn a4_20_new_messages_do_not_move_the_selection() {
-    let env = samples();
-    let terminal = ui(&env, "");
-    let first = selected(&terminal.screen());
-    terminal.keys(DOWN);
-    let before = terminal.wait("the second session is selected", |screen| selected(screen) != first);
-    env.write(format!("-home-u-x/{}.jsonl", session(1)), user_line(&session(1), 1, "brandnewprompt"));
-    terminal.keys(ctrl('l'));
-    let after = terminal.shows("brandnewprompt");
-    assert_eq!(selected(&after), selected(&before), "{}", after.text());
-}
-
-#[test]
 fn a4_21_a_live_session_is_followed_only_at_its_end() {
     let env = Env::new();
     let place = format!("-home-u-x/{}.jsonl", session(1));
@@ -396,18 +362,6 @@ fn a4_26_resuming_runs_claude_in_the_folder_or_says_inside_why_not() {
 }
 
 #[test]
-fn a4_27_a_deleted_transcript_opens_and_is_not_resumed() {
-    let env = one_prompt("pelican");
-    std::fs::remove_file(env.file(format!("-home-u-x/{}.jsonl", session(1)))).expect("removed");
-    env.index();
-    let terminal = ui(&env, "pelican");
-    terminal.keys(ENTER);
-    let screen = conversation(&terminal);
-    assert!(screen.has("pelican") && screen.has("transcript gone"), "{}", screen.text());
-    terminal.keys("r").shows("deleted");
-}
-
-#[test]
 fn a4_29_copying_over_ssh_asks_the_terminal_and_says_so() {
     let env = one_prompt("pelican");
     let mut command = env.command();
@@ -419,21 +373,6 @@ fn a4_29_copying_over_ssh_asks_the_terminal_and_says_so() {
     conversation(&terminal);
     terminal.keys("y").shows("cop");
     terminal.sends("\x1b]52;c;");
-}
-
-#[test]
-fn a4_30_a_click_selects_and_a_second_one_opens() {
-    let env = samples();
-    let terminal = ui(&env, "cargo");
-    let before = selected(&terminal.screen());
-    // The last row of the list that starts a session.
-    let rows = terminal.screen().rows();
-    let at = rows.iter().rposition(|row| row.contains(" hits ") && !row.contains('▌')).expect("another session") + 1;
-    let click = format!("\x1b[<0;10;{at}M\x1b[<0;10;{at}m");
-    terminal.keys(&click);
-    terminal.wait("another session is selected", |screen| selected(screen) != before);
-    terminal.keys(&click);
-    conversation(&terminal);
 }
 
 #[test]
@@ -532,21 +471,6 @@ fn a4_36_secrets_are_masked_everywhere() {
     assert!(!String::from_utf8_lossy(&terminal.raw()).contains(&secret[4..20]));
 }
 
-#[test]
-fn a4_38_keys_that_were_held_are_all_taken_and_then_it_stops() {
-    let env = Env::new();
-    let lines = (1..=600).map(|number| user_line(&session(1), number, &format!("prompt{number}x"))).collect::<String>();
-    env.write(format!("-home-u-x/{}.jsonl", session(1)), lines);
-    env.index();
-    let terminal = ui(&env, "");
-    terminal.keys(ENTER);
-    conversation(&terminal);
-    terminal.keys("g").shows("prompt1x");
-    terminal.keys("j".repeat(400)).hides("prompt1x");
-    terminal.keys("g").shows("prompt1x");
-}
-
-/// What is measured is a span of time without events, so a test has to let it pass.
 #[test]
 fn a4_40_an_idle_screen_takes_no_processor_time() {
     let env = samples();

@@ -121,9 +121,9 @@ fn nothing_found_says_what_helps() {
 
 #[test]
 fn an_invalid_filter_keeps_the_last_results() {
-    let mut ui = Ui::new("oauth");
+    let mut ui = Ui::new("oauth ");
     let before = ui.app.entries.len();
-    ui.app.event(&Event::Paste(" since:soon".to_string()));
+    ui.app.event(&Event::Paste("since:soon".to_string()));
     ui.settle();
     assert!(ui.app.query_error.is_some() && ui.app.entries.len() == before);
 }
