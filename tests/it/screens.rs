@@ -1625,6 +1625,16 @@ fn help() {
               Print one JSON object per line: the hits, then a summary (see `unspool
               schema`)
 
+          --format <FORMAT>
+              Output format: agent is compact text for coding agents, as `unspool
+              mcp` gives it
+
+              Possible values:
+              - agent: Compact text for coding agents
+
+          --budget <CHARS>
+              With --format agent, the maximum number of characters
+
     Where:
           --root <DIR>
               Search for sessions in this folder instead of ~/.claude; can be

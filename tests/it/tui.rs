@@ -1,14 +1,13 @@
 //! The terminal UI, driven by keys in a real terminal. The name of a test begins with the line of the checklist that it
 //! covers (section A4 of the notes on front ends). Layout is tested in `src/bin/unspool/tui`.
 
-use std::process::Command;
 use std::time::Duration;
 
 use regex::Regex;
 use rustix::process::Signal;
 
 use crate::support::env::Env;
-use crate::support::terminal::{DOWN, ENTER, ESC, Screen, TAB, Terminal, UP, ctrl};
+use crate::support::terminal::{DOWN, ENTER, ESC, Screen, TAB, Terminal, ctrl};
 use crate::support::transcript::{session, user_line};
 
 const WIDE: (u16, u16) = (120, 40);
@@ -184,7 +183,7 @@ fn a4_11_every_size_shows_the_list_and_the_conversation() {
 fn a4_12_a_window_that_is_too_small_says_so() {
     let env = samples();
     let terminal = Terminal::start(&env, (29, 5), &["tui"]);
-    terminal.shows("unspool: this window");
+    terminal.shows("the window is too small");
     terminal.resize(80, 24);
     terminal.shows("Enter open");
 }
@@ -409,27 +408,6 @@ fn a4_32_signals_restore_the_terminal_and_leave_nothing_behind() {
         assert!(status.exit_code() == code || status.signal().is_some(), "{signal:?}: {status:?}");
         assert_eq!(terminal.left_behind(), Vec::<i32>::new(), "{signal:?}");
     }
-}
-
-#[test]
-fn a4_33_suspending_gives_the_terminal_back_and_fg_redraws() {
-    let env = samples();
-    let program = env!("CARGO_BIN_EXE_unspool");
-    let same = env.command();
-    let mut command = Command::new("bash");
-    command.args(["--norc", "--noprofile", "-i"]).current_dir(env.path()).env_clear();
-    same.get_envs().for_each(|(name, value)| _ = command.env(name, value.expect("set")));
-    command.env("TERM", "xterm-256color").env_remove("COLUMNS").env("PS1", "ready> ");
-    let terminal = Terminal::run(&command, WIDE);
-    terminal.shows("ready>");
-    terminal.keys(format!("{program} tui parseRetryAfter{ENTER}"));
-    list(&terminal);
-    terminal.keys(ctrl('z'));
-    let screen = terminal.shows("Stopped");
-    assert!(!screen.is_alternate() && !screen.has_modes_left(), "{}", screen.text());
-    terminal.keys(format!("fg{ENTER}"));
-    terminal.wait("the list is drawn again", |screen| screen.is_alternate() && screen.has("Token refresh"));
-    terminal.keys(UP);
 }
 
 #[test]

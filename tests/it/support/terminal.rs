@@ -20,7 +20,6 @@ const GUARD: Duration = Duration::from_secs(30);
 pub(crate) const ENTER: &str = "\r";
 pub(crate) const ESC: &str = "\x1b";
 pub(crate) const TAB: &str = "\t";
-pub(crate) const UP: &str = "\x1b[A";
 pub(crate) const DOWN: &str = "\x1b[B";
 
 /// A key pressed with Ctrl: `ctrl('r')`.
