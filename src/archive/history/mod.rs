@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
+use crate::archive::filters;
 use crate::archive::note::Note;
 use crate::archive::request::{Context, FileQuestion, FileRequest};
-use crate::archive::scope;
 use crate::archive::session_info::{Lookup, SessionInfo};
 use crate::document::{Document, FileEffect, Kind, normal_path};
 use crate::error::Result;
@@ -89,7 +89,7 @@ pub(crate) fn answer(reader: &Reader, request: &FileRequest, context: &Context) 
         FileQuestion::Actions { reads, mentions, unconfirmed, diff } => {
             question.scope = Scope { reads: *reads, mentions: *mentions, unconfirmed: *unconfirmed };
             question.diff = *diff;
-            question.filter = scope::filter(&request.filters, context)?;
+            question.filter = filters::filter(&request.filters, context)?;
             let files = file(reader, &question)?;
             let verb = if *mentions { "named" } else { "changed" }.to_string();
             match files.is_empty() {
@@ -112,7 +112,7 @@ pub(crate) fn answer(reader: &Reader, request: &FileRequest, context: &Context) 
     };
     // Only now: a file may have this very name.
     if let FileAnswer::Nothing(_) = &answer {
-        scope::check_ranges(&request.path)?;
+        filters::check_ranges(&request.path)?;
     }
     Ok(answer)
 }

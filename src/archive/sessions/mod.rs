@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::archive::filters;
 use crate::archive::note::Note;
 use crate::archive::request::{Context, Order, SessionsRequest};
-use crate::archive::scope;
 use crate::archive::search::unknown_name;
 use crate::archive::serialize::{lossy_path, rfc3339};
 use crate::archive::session_info::{agent_title, one_line_of, title_of};
@@ -208,7 +208,7 @@ fn unknown_session(id: &str) -> Error {
 
 /// Lists sessions.
 pub(crate) fn answer(reader: &Reader, request: &SessionsRequest, context: &Context) -> Result<SessionsAnswer> {
-    let filter = scope::filter(&request.filters, context)?;
+    let filter = filters::filter(&request.filters, context)?;
     let mut found = sessions(reader, &filter)?;
     let mut notes: Vec<Note> = reader.unknown_names(&filter)?.into_iter().map(unknown_name).collect();
     sort(&mut found, request.order);
@@ -226,7 +226,7 @@ pub(crate) fn answer(reader: &Reader, request: &SessionsRequest, context: &Conte
     found.truncate(shown);
     if total == 0 {
         notes.push(Note::NoSessions { filtered: !filter.is_empty() });
-        notes.extend(scope::unmatched_patterns(&filter.conditions)?);
+        notes.extend(filters::unmatched_patterns(&filter.conditions)?);
     }
     Ok(SessionsAnswer { sessions: found, total, skipped, notes })
 }
