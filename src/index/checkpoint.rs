@@ -63,6 +63,17 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
+    /// Reports whether the file makes its session worth listing. A transcript without any message or title does not.
+    pub fn is_worth_listing(&self) -> bool {
+        let state = &self.state;
+        let is_empty = state.documents == 0 && state.subagents_seen.is_empty() && state.title().is_none();
+        match self.source_kind() {
+            SourceKind::Agent => !self.forgotten,
+            SourceKind::Session => !self.forgotten && !is_empty,
+            _ => false,
+        }
+    }
+
     /// Creates the checkpoint of a file that was not read yet.
     pub fn begin(source: &Source) -> Self {
         let path = source.path.to_string_lossy().into_owned();

@@ -5,6 +5,7 @@ pub(in crate::index) mod filter;
 pub(in crate::index) mod rows;
 pub(in crate::index) mod checkpoints;
 pub(in crate::index) mod titles;
+pub(in crate::index) mod sessions;
 pub(in crate::index) mod outline;
 pub(in crate::index) mod by_file;
 pub(in crate::index) mod catalog;
