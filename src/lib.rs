@@ -59,7 +59,7 @@
 //! | Windows task scheduler | deleted; `schedule install` prints the command | could not be tested; 185 lines |
 //! | clap run up to four times | one pass over clap's own list of options, one parse | 0.25 ms more, no guessing by trial |
 //! | JSON Schema by hand, and copies of each type for JSON | `schemars` and `serde` on the answers themselves | 250 lines |
-//! | seeded bugs in the program | deleted; the tests doctor what the harness sees | 81 lines |
+//! | seeded bugs in the program | deleted; the tests alter what the harness observes | 81 lines |
 //! | byte-exact edits of `settings.json` | kept | the CST of `jsonc-parser` does not restore 4 of the 10 files of our tests |
 //! | `SafeDirectory` and what is around it | kept | tantivy alone can lose a commit in a power failure; the crash tests show it |
 //! | spelling, word forms, shell commands, HTML of `stats` | kept | they are features, not plumbing |

@@ -89,7 +89,7 @@ impl Local {
     /// and what was read of each transcript against the transcript. With `deep`, checks every byte of the transcripts.
     pub fn verify(&self, deep: bool) -> Result<Verdict> {
         let check = || self.folder.read()?.map(|reader| upkeep::verify(&reader, deep)).transpose();
-        self.folder.undisturbed(check)?.ok_or_else(no_index)
+        self.folder.retry_if_replaced(check)?.ok_or_else(no_index)
     }
 
     /// Returns what [`Self::prune`] would remove.

@@ -26,7 +26,7 @@ pub mod request;
 mod note;
 mod serialize;
 pub(crate) mod snippet;
-mod scope;
+mod filters;
 mod session_info;
 mod tool_pairs;
 mod closing;
@@ -54,7 +54,7 @@ use std::time::Duration;
 use crate::error::Result;
 use crate::update::{Lag, lag};
 pub use backend::Backend;
-pub use conversation::{ConversationAnswer, Reading};
+pub use conversation::{ConversationAnswer, OpenConversation};
 pub use history::FileAnswer;
 pub use local::Local;
 pub use names::NameCount;
@@ -222,13 +222,18 @@ impl Archive {
     }
 
     /// Opens a conversation whose blocks can be read in any order.
-    pub fn reading(&self, request: &ReadingRequest) -> Result<Reading> {
+    pub fn reading(&self, request: &ReadingRequest) -> Result<OpenConversation> {
         conversation::reading::open(&self.local.reader()?, request)
     }
 
     /// Finds all hits of a search in the session of a conversation, in order. They belong to the same commit as the
     /// conversation.
-    pub fn occurrences(&self, reading: &Reading, request: &SearchRequest, context: &Context) -> Result<Occurrences> {
+    pub fn occurrences(
+        &self,
+        reading: &OpenConversation,
+        request: &SearchRequest,
+        context: &Context,
+    ) -> Result<Occurrences> {
         occurrences::find(reading, request, context)
     }
 

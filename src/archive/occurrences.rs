@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::archive::conversation::Reading;
+use crate::archive::conversation::OpenConversation;
 use crate::archive::request::{Context, Filters, SearchRequest};
 use crate::archive::search::all_hits;
 use crate::archive::snippet::Marks;
@@ -36,7 +36,7 @@ pub struct Marker {
 }
 
 /// Finds all hits in a session.
-pub(super) fn find(reading: &Reading, request: &SearchRequest, context: &Context) -> Result<Occurrences> {
+pub(super) fn find(reading: &OpenConversation, request: &SearchRequest, context: &Context) -> Result<Occurrences> {
     let (reader, session) = (reading.reader(), reading.target.session.as_str());
     let filters = Filters { session: vec![session.to_string()], include_current: true, ..request.filters.clone() };
     let request = SearchRequest { filters, ..request.clone() };
@@ -58,7 +58,7 @@ pub(super) fn find(reading: &Reading, request: &SearchRequest, context: &Context
 
 impl Occurrence {
     /// Returns the block of the hit in a conversation. `None` if it is in another one, or in a message that is not shown.
-    pub fn block_in(&self, reading: &Reading) -> Option<usize> {
+    pub fn block_in(&self, reading: &OpenConversation) -> Option<usize> {
         reading.block_at(self.spot)
     }
 }

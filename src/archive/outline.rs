@@ -1,4 +1,4 @@
-//! Outlines a conversation: every prompt with what came of it. Reads only the prompts, the last answer to each, and the
+//! Outlines a conversation: every prompt with the changed files and the end of the answer. Reads only the prompts, the last answer to each, and the
 //! calls that change files, so that an outline of a long session is fast.
 
 use std::collections::BTreeSet;
@@ -86,7 +86,7 @@ pub struct OutlineTotals {
     pub files: usize,
     /// Subagents that were started.
     pub agents: usize,
-    /// Messages that a rewind left behind. They are not in the outline.
+    /// Messages on branches that a rewind abandoned. They are not in the outline.
     pub abandoned: usize,
 }
 

@@ -105,7 +105,7 @@ pub struct SearchRequest {
     /// True to look for changes to the request that find something, if it finds nothing.
     pub suggest: bool,
     /// True to add the other half of each hit: the end of the answer to a prompt, the command of an output.
-    pub other_half: bool,
+    pub counterpart: bool,
     /// True to show secrets.
     pub reveal: bool,
 }

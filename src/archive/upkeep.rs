@@ -142,7 +142,7 @@ fn compare(file: &Checkpoint, deep: bool) -> Option<Problem> {
     // The next index run will handle a file that no longer exists or is shorter.
     let mut transcript = Transcript::open(&path).ok().filter(|transcript| transcript.stat.size >= file.offset)?;
     let is_same = if deep && file.source_kind() != SourceKind::Spill {
-        transcript.checksum(file.offset).map(|checksum| checksum == file.chain)
+        transcript.checksum(file.offset).map(|checksum| checksum == file.checksum)
     } else if file.source_kind() == SourceKind::Spill {
         Ok(true)
     } else {

@@ -11,7 +11,7 @@ use crate::document::clean;
 use crate::document::tags::{self, Markup};
 use crate::document::{Document, FileState, Kind, MessageKey, Role, TEXT_CAP, Totals, normal_path};
 use crate::transcript::discover::SourceKind;
-use crate::transcript::{AgentDescription, Block, Body, Event, Reading, TitleBy};
+use crate::transcript::{AgentDescription, Block, Body, Event, ParsedRecord, TitleBy};
 use user::{Speaker, beginning};
 
 /// The number of lines without a document that are remembered, because later lines may name them as parent. Measured:
@@ -87,11 +87,11 @@ impl<'s> Builder<'s> {
     }
 
     /// Processes one record, or a line that could not be read as one.
-    pub fn take(&mut self, place: Place, reading: Reading<'_>) {
+    pub fn take(&mut self, place: Place, reading: ParsedRecord<'_>) {
         (self.part, self.counted) = (0, false);
         match reading {
-            Reading::Event(event) => self.event(place, *event),
-            Reading::Bad { reason, text } => {
+            ParsedRecord::Event(event) => self.event(place, *event),
+            ParsedRecord::Bad { reason, text } => {
                 self.state.bad += 1;
                 let document = Document { kind: Kind::Bad, problem: Some(reason), ..Document::default() };
                 self.push(place, document, &text);

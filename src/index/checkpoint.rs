@@ -52,7 +52,8 @@ pub struct Checkpoint {
     /// Hash of the last bytes read.
     pub tail: u64,
     /// Checksum of all bytes read.
-    pub chain: u32,
+    #[serde(rename = "chain")]
+    pub checksum: u32,
     /// Time since which the file no longer exists, in milliseconds since 1970.
     pub gone_since: Option<i64>,
     /// Set when the user removed the file from the index for good.
@@ -62,6 +63,17 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
+    /// Reports whether the file makes its session worth listing. A transcript without any message or title does not.
+    pub fn is_worth_listing(&self) -> bool {
+        let state = &self.state;
+        let is_empty = state.documents == 0 && state.subagents_seen.is_empty() && state.title().is_none();
+        match self.source_kind() {
+            SourceKind::Agent => !self.forgotten,
+            SourceKind::Session => !self.forgotten && !is_empty,
+            _ => false,
+        }
+    }
+
     /// Creates the checkpoint of a file that was not read yet.
     pub fn begin(source: &Source) -> Self {
         let path = source.path.to_string_lossy().into_owned();
@@ -150,7 +162,7 @@ impl Checkpoint {
     #[must_use]
     pub fn forgotten(self) -> Self {
         let state = FileState { session: self.state.session, ..FileState::default() };
-        Self { forgotten: true, state, offset: 0, lines: 0, head: 0, tail: 0, chain: 0, ..self }
+        Self { forgotten: true, state, offset: 0, lines: 0, head: 0, tail: 0, checksum: 0, ..self }
     }
 
     /// Records that the file no longer exists.

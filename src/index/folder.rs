@@ -99,13 +99,13 @@ impl IndexFolder {
     /// Opens the index for reading, or returns `None` if there is none yet. Writes nothing except the damage flag.
     pub fn read(&self) -> Result<Option<Reader>> {
         let path = self.directory();
-        self.undisturbed(|| if is_index_folder(&path)? { Reader::open(&path).map(Some) } else { Ok(None) })
+        self.retry_if_replaced(|| if is_index_folder(&path)? { Reader::open(&path).map(Some) } else { Ok(None) })
             .map_err(|error| damage_flag::met(&path, error))
     }
 
     /// Runs `read`, and retries when it reports damage because another process replaced the index meanwhile: a new
     /// commit consists of other files.
-    pub fn undisturbed<T>(&self, read: impl Fn() -> Result<T>) -> Result<T> {
+    pub fn retry_if_replaced<T>(&self, read: impl Fn() -> Result<T>) -> Result<T> {
         let mut before = self.stamp();
         for _ in 0..MAX_RETRIES {
             match read() {
@@ -255,7 +255,7 @@ impl LockedFolder<'_> {
     }
 
     /// Moves a damaged index aside, so that a new one can be built.
-    pub fn make_way(&self) -> Result<()> {
+    pub fn move_damaged_aside(&self) -> Result<()> {
         self.set_aside(&self.folder.directory()).map(|_| ())
     }
 
@@ -359,7 +359,7 @@ impl LockedFolder<'_> {
 
     /// Reports whether there is no index of this format, but another one to copy from: of another format, or moved
     /// aside by a rebuild that did not finish.
-    pub fn has_only_relatives(&self) -> bool {
+    pub fn has_only_other_indexes(&self) -> bool {
         let is_index = |path: &PathBuf| is_index_folder(path).unwrap_or(true);
         !is_index(&self.folder.directory()) && self.folder.related_folders().iter().any(is_index)
     }

@@ -35,6 +35,7 @@ pub use read::by_file::{About, PromptPlace, Spelling};
 pub use read::filter::{Listed, UnknownName};
 pub use read::outline::{Spot, Step};
 pub use read::rows::{MessageRow, Names, Row, RowAt, Spent};
+pub use read::sessions::SessionFiles;
 pub use read::{Reader, Size};
 pub use salvage::OldFile;
 pub use write::{RunSize, Writer};

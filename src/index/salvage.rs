@@ -181,29 +181,30 @@ impl Salvage {
         let is_needed = |file: &Found| self.checkpoint_in(file).is_some() || self.has_documents(file);
         let found = self.files.iter().filter(|(_, file)| is_needed(file)).map(|(key, _)| *key);
         let keys: BTreeSet<FileKey> = found.chain(catalog.keys().copied()).collect();
-        let mut files: Vec<OldFile> = keys.into_iter().map(|key| self.file(key, catalog.get(&key).copied())).collect();
+        let mut files: Vec<OldFile> =
+            keys.into_iter().map(|key| self.describe_file(key, catalog.get(&key).copied())).collect();
         let path_of = |file: &OldFile| file.checkpoint.as_ref().map(Checkpoint::path);
         files.sort_by_cached_key(|file| (file.checkpoint.is_none(), path_of(file)));
         files
     }
 
     /// Describes one file: by its checkpoint, by an older one that was deleted, or by what the columns say.
-    fn file(&self, key: FileKey, listed: Option<&CatalogEntry>) -> OldFile {
-        let found = self.files.get(&key);
-        if let Some(checkpoint) = found.and_then(|file| self.checkpoint_in(file)) {
+    fn describe_file(&self, key: FileKey, cataloged: Option<&CatalogEntry>) -> OldFile {
+        let scanned = self.files.get(&key);
+        if let Some(checkpoint) = scanned.and_then(|file| self.checkpoint_in(file)) {
             let documents = Some(checkpoint.state.documents);
             return OldFile { key, checkpoint: Some(checkpoint.clone()), documents };
         }
-        let older = found.and_then(|file| file.any_checkpoint.clone());
-        let summarized = || listed.map(|listed| Checkpoint::from_summary(&listed.summary, &listed.session));
+        let older = scanned.and_then(|file| file.any_checkpoint.clone());
+        let summarized = || cataloged.map(|entry| Checkpoint::from_summary(&entry.summary, &entry.session));
         let mut checkpoint = older.or_else(summarized);
-        if let (Some(checkpoint), Some(listed)) = (&mut checkpoint, listed) {
-            checkpoint.gone_since = listed.summary.gone_since;
+        if let (Some(checkpoint), Some(entry)) = (&mut checkpoint, cataloged) {
+            checkpoint.gone_since = entry.summary.gone_since;
         }
-        if listed.is_some_and(|listed| listed.is_forgotten) {
+        if cataloged.is_some_and(|entry| entry.is_forgotten) {
             checkpoint = checkpoint.map(Checkpoint::forgotten);
         }
-        OldFile { key, checkpoint, documents: listed.map(|listed| listed.documents) }
+        OldFile { key, checkpoint, documents: cataloged.map(|entry| entry.documents) }
     }
 
     fn checkpoint_in<'f>(&self, file: &'f Found) -> Option<&'f Checkpoint> {

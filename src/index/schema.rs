@@ -24,6 +24,8 @@ pub(super) const FORMAT_VERSION: u32 = 1;
 pub(super) const CHECKPOINT_KIND: &str = "file";
 /// Flag of a session's own transcript, set on its checkpoint, unless the transcript says nothing.
 pub(super) const MAIN_FILE: &str = "main";
+/// Flag of a file that makes its session worth listing, set on its checkpoint.
+pub(super) const LISTED: &str = "listed";
 /// Flag of documents that report a failure.
 pub(super) const ERROR: &str = "error";
 /// Flag of documents written by or for a subagent.
@@ -58,7 +60,7 @@ pub(super) struct Fields {
     pub(super) tokens: [Field; TOKENS.len()],
     /// Hash of the path of the file that a tool call changes.
     pub(super) edited: Field,
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970. For a checkpoint: the latest time in the file.
     pub(super) time: Field,
     /// The line number in the file. With the next two, sorts the documents of a file: those of one line may be in
     /// several segments.
@@ -172,6 +174,11 @@ pub(super) fn fingerprint() -> u64 {
 /// Flag of a file that contains messages of a subagent whose transcript it is not, set on its checkpoint.
 pub(super) fn subagent_seen(agent: &str) -> String {
     format!("saw {agent}")
+}
+
+/// Flag of a transcript that says that another session continues it, set on its checkpoint.
+pub(super) fn continued_in(session: &str) -> String {
+    format!("continued in {session}")
 }
 
 /// Returns the term that finds a subagent's message in the transcript of its parent session.

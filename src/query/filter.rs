@@ -112,7 +112,7 @@ pub const FIELDS: [&str; 12] =
 
 impl Condition {
     /// Parses the value of a field.
-    pub fn parse(field: &str, value: &str, around: &QueryContext) -> Result<Self> {
+    pub fn parse(field: &str, value: &str, context: &QueryContext) -> Result<Self> {
         let text = value.trim();
         if text.is_empty() {
             return Err(Error::new(ErrorKind::Usage, format!("{field}: needs a value")));
@@ -122,14 +122,14 @@ impl Condition {
             "role" => Test::Role(pick(field, text, &Role::ALL)?),
             "kind" => Test::Kind(pick(field, &text.replace('-', "_"), &Kind::ALL)?),
             "tool" => Test::Tool(name()),
-            "file" => Test::File(path(text, around, false)),
-            "project" => Test::Project(path(text, around, true)),
-            "cwd" => Test::Cwd(path(text, around, false)),
+            "file" => Test::File(path(text, context, false)),
+            "project" => Test::Project(path(text, context, true)),
+            "cwd" => Test::Cwd(path(text, context, false)),
             "session" => Test::Session(name()),
             "branch" => Test::Branch(name()),
             "model" => Test::Model(name()),
-            "since" | "after" => Test::Since(dates::parse(text, &around.now, Edge::Since)?),
-            "until" | "before" => Test::Until(dates::parse(text, &around.now, Edge::Until)?),
+            "since" | "after" => Test::Since(dates::parse(text, &context.now, Edge::Since)?),
+            "until" | "before" => Test::Until(dates::parse(text, &context.now, Edge::Until)?),
             "is" => parse_is(text)?,
             _ => return Err(Error::new(ErrorKind::Usage, format!("unknown field {field}"))),
         };
@@ -201,10 +201,10 @@ fn pick<T: Copy>(field: &str, text: &str, all: &[(T, &str)]) -> Result<T> {
 
 /// Parses a path as people type it: `~/x`, `./x`, `..`, `.`, with either slash. A bare name stays a bare name. A slash
 /// at the end stays unless `is_name` is set.
-fn path(text: &str, around: &QueryContext, is_name: bool) -> String {
+fn path(text: &str, context: &QueryContext, is_name: bool) -> String {
     let slashed = text.replace('\\', "/");
     let relative = [".", ".."].iter().any(|dots| slashed == *dots || slashed.starts_with(&format!("{dots}/")));
-    let normal = match (slashed.strip_prefix("~/"), &around.home, &around.folder) {
+    let normal = match (slashed.strip_prefix("~/"), &context.home, &context.folder) {
         (Some(rest), Some(home), _) => normal_path(rest, Some(home)),
         (None, _, Some(folder)) if relative => normal_path(&slashed, Some(folder)),
         _ => normal_path(&slashed, None),
@@ -218,12 +218,12 @@ mod tests {
     use super::*;
 
     fn show(field: &str, value: &str) -> String {
-        let around = QueryContext {
+        let context = QueryContext {
             folder: Some("/home/u/work/api".to_string()),
             home: Some("/home/u".to_string()),
             ..QueryContext::default()
         };
-        match Condition::parse(field, value, &around) {
+        match Condition::parse(field, value, &context) {
             Ok(condition) => format!("{:?}", condition.test),
             Err(error) => error.to_string(),
         }

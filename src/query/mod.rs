@@ -106,20 +106,20 @@ pub enum Shape {
 
 impl Query {
     /// Parses a query. A long text that is not a valid query was pasted, and is read as plain words.
-    pub fn parse(text: &str, around: &QueryContext) -> Result<Self> {
+    pub fn parse(text: &str, context: &QueryContext) -> Result<Self> {
         if text.len() > QUERY_CAP {
             return Self::plain(text);
         }
         let is_pasted = || text.trim().contains('\n') || text.split_whitespace().nth(PASTED).is_some();
-        match Self::parse_typed(text, around) {
+        match Self::parse_typed(text, context) {
             Err(_) if is_pasted() => Self::plain(text),
             Ok(query) if query.size() > TERMS_CAP => Self::plain(text),
             parsed => parsed,
         }
     }
 
-    fn parse_typed(text: &str, around: &QueryContext) -> Result<Self> {
-        let parsed = parse::parse(text, around)?;
+    fn parse_typed(text: &str, context: &QueryContext) -> Result<Self> {
+        let parsed = parse::parse(text, context)?;
         let shape = shape_of(text, &parsed.chunks);
         Self {
             text: text.trim().to_string(),

@@ -63,7 +63,7 @@ enum TokenKind {
 }
 
 /// Parses a query. The error of an invalid one marks the part that cannot be parsed.
-pub(super) fn parse(text: &str, around: &QueryContext) -> Result<Parsed> {
+pub(super) fn parse(text: &str, context: &QueryContext) -> Result<Parsed> {
     let mut tokens = tokens(text);
     let has_operators =
         tokens.iter().any(|token| matches!(token.kind, TokenKind::Or | TokenKind::And | TokenKind::Not));
@@ -71,7 +71,7 @@ pub(super) fn parse(text: &str, around: &QueryContext) -> Result<Parsed> {
         // In a query without operators, parentheses are punctuation.
         tokens.retain(|token| !matches!(token.kind, TokenKind::Open | TokenKind::Close));
     }
-    let mut parser = Parser { text, around, tokens: tokens.into_iter().peekable(), depth: 0, doubtful: has_operators };
+    let mut parser = Parser { text, context, tokens: tokens.into_iter().peekable(), depth: 0, doubtful: has_operators };
     let items = parser.sequence()?;
     let mut parsed = Parsed { doubtful: parser.doubtful, ..Parsed::default() };
     items.into_iter().for_each(|item| parsed.add(item));
@@ -112,7 +112,7 @@ impl Parsed {
 
 struct Parser<'q> {
     text: &'q str,
-    around: &'q QueryContext,
+    context: &'q QueryContext,
     tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
     depth: usize,
     doubtful: bool,
@@ -206,7 +206,7 @@ impl Parser<'_> {
                 Some(Node::Pattern(pattern))
             }
             TokenKind::Field(field, value) => {
-                let condition = Condition::parse(&field, &value, self.around).or_else(|error| {
+                let condition = Condition::parse(&field, &value, self.context).or_else(|error| {
                     let is_date = matches!(field.as_str(), "since" | "after" | "until" | "before");
                     self.longer_date(&field, &value).filter(|_| is_date).ok_or(error)
                 });
@@ -231,7 +231,7 @@ impl Parser<'_> {
         for _ in 0..2 {
             let Some(Token { kind: TokenKind::Word(word), negated: false, .. }) = ahead.next() else { break };
             date = format!("{date} {word}");
-            if let Ok(condition) = Condition::parse(field, &date, self.around) {
+            if let Ok(condition) = Condition::parse(field, &date, self.context) {
                 found = Some(condition);
                 self.tokens = ahead.clone();
             }

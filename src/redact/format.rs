@@ -11,7 +11,7 @@ pub(super) struct Format {
     /// Every such secret contains at least one of these strings, or follows it.
     pub(super) anchors: &'static [&'static str],
     pub(super) matcher: Matcher,
-    /// A text with such a secret, and a text that only resembles one. See `table` for the notation.
+    /// A text with such a secret, and a text that only resembles one. See `formats` for the notation.
     #[cfg(test)]
     pub(super) examples: [&'static str; 2],
 }

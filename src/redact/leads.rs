@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::redact::Lead;
 use crate::redact::assigned;
-use crate::redact::table::FORMATS;
+use crate::redact::formats::FORMATS;
 
 /// The length of the prefix that selects a bit. No string is shorter.
 const PREFIX_LEN: usize = 3;

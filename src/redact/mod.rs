@@ -3,17 +3,17 @@
 //! One pass over the text looks for a fixed list of strings that hint at a secret (`leads`). Only the text around those
 //! is examined further. A text without them costs that one pass and no copy.
 //!
-//! The formats of keys and tokens are data: `table` lists them, `shape` describes their characters, `format` a row of the table, and `formats` finds
-//! them. `parsers` finds what needs more than that, such as private keys. `assigned` finds the values of names like
-//! `token`. `chance` distinguishes real secrets from placeholders and code.
+//! The formats of keys and tokens are data: `formats` lists them, `shape` describes their characters, `format` a row of
+//! the list, and `match_format` finds them. `parsers` finds what needs more than that, such as private keys. `assigned`
+//! finds the values of names like `token`. `chance` distinguishes real secrets from placeholders and code.
 
 mod chance;
 mod assigned;
 mod shape;
 mod parsers;
 mod format;
-mod table;
-mod formats;
+mod match_format;
+mod match_format;
 mod leads;
 
 use std::borrow::Cow;
@@ -34,7 +34,7 @@ pub struct Secret {
 /// The rule to try where a string was found.
 #[derive(Clone, Copy, Debug)]
 enum Lead {
-    /// An index into [`table::FORMATS`].
+    /// An index into [`formats::FORMATS`].
     Format(usize),
     /// A part of a name that may have a secret assigned to it.
     Name,
@@ -90,7 +90,7 @@ pub fn redact_lines<'t>(lines: impl Iterator<Item = &'t str> + Clone) -> Vec<Str
 pub fn secrets(text: &str) -> Vec<Secret> {
     let mut found = Vec::new();
     LEADS.each(text, |range, lead| match lead {
-        Lead::Format(index) => formats::find(index, text, range, &mut found),
+        Lead::Format(index) => match_format::find(index, text, range, &mut found),
         Lead::Name => found.extend(assigned::find(text, range)),
     });
     merge_overlapping(found)

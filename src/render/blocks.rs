@@ -84,9 +84,9 @@ impl Layout {
                 let shown = call(&self.homes, message, result.as_ref(), agent.as_ref());
                 self.call(message, &shown, open.unwrap_or(self.tools == Detail::Full), text)
             }
-            Piece::Inner { messages } => aside(&format!("subagent: {}", count(*messages, "message"))),
+            Piece::FoldedSubagent { messages } => aside(&format!("subagent: {}", count(*messages, "message"))),
             Piece::Abandoned { messages, .. } => {
-                aside(&format!("{} left behind by a rewind (a shows them)", count(*messages, "message")))
+                aside(&format!("abandoned branch: {} (a shows it)", count(*messages, "message")))
             }
             Piece::Earlier { messages } => aside(&format!("{} before this", count(*messages, "message"))),
             Piece::Later { messages } => aside(&format!("{} after this", count(*messages, "message"))),

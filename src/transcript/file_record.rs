@@ -185,18 +185,18 @@ fn decode_string(raw: &str) -> Option<Cow<'_, str>> {
     Some(json::unescape(inner))
 }
 
-/// Hashes a text given as a JSON string. The result equals [`print_of`] of the decoded text.
+/// Hashes a text given as a JSON string. The result equals [`text_fingerprint`] of the decoded text.
 ///
 /// Most strings are escaped the way `serde_json` would escape them, so they need not be decoded.
 fn hash_json_string(raw: &str) -> Option<u64> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     let is_canonical = memchr::memmem::find(inner.as_bytes(), b"\\u").is_none()
         && memchr::memmem::find(inner.as_bytes(), b"\\/").is_none();
-    Some(if is_canonical { hash48(raw.as_bytes()) } else { print_of(&json::unescape(inner)) })
+    Some(if is_canonical { hash48(raw.as_bytes()) } else { text_fingerprint(&json::unescape(inner)) })
 }
 
 /// Hashes a text: 48 bits of the hash of its JSON form.
-pub fn print_of(text: &str) -> u64 {
+pub fn text_fingerprint(text: &str) -> u64 {
     hash48(serde_json::to_string(text).unwrap_or_default().as_bytes())
 }
 
@@ -218,7 +218,7 @@ mod tests {
             (r#""\u001b[0m""#, "\u{1b}[0m"),
             (r#""\u001B[0m""#, "\u{1b}[0m"),
         ] {
-            assert_eq!(hash_json_string(raw), Some(print_of(text)), "{raw}");
+            assert_eq!(hash_json_string(raw), Some(text_fingerprint(text)), "{raw}");
         }
         assert_eq!(hash_json_string("null"), None);
     }
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!((record.patch[0].old_start, record.patch[0].lines.len(), record.modified), (1, 3, true));
         let entry: Entry<'_> = serde_json::from_slice(line).expect("an entry");
         let trace = trace_of(&entry.record).expect("a trace");
-        assert_eq!((trace.before, trace.counts), (Some(print_of("1\nx\n")), Some([1, 1])));
+        assert_eq!((trace.before, trace.counts), (Some(text_fingerprint("1\nx\n")), Some([1, 1])));
     }
 
     #[test]

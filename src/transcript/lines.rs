@@ -46,7 +46,7 @@ pub struct Line<'a> {
     /// True if it is longer than [`LINE_CAP`] and was not read whole.
     pub oversized: bool,
     /// The checksum of all bytes of the file up to `end`. It does not depend on how they are split into lines.
-    pub chain: u32,
+    pub checksum: u32,
 }
 
 impl Transcript {
@@ -85,20 +85,20 @@ impl Transcript {
         self.file.seek(SeekFrom::Start(0))?;
         let mut buffer = vec![0; BUFFER];
         let mut left = length;
-        let mut chain = 0;
+        let mut checksum = 0;
         while left > 0 {
             let want = usize::try_from(left).unwrap_or(BUFFER).min(BUFFER);
             self.file.read_exact(&mut buffer[..want])?;
-            chain = extend_checksum(chain, &buffer[..want]);
+            checksum = extend_checksum(checksum, &buffer[..want]);
             left -= want as u64;
         }
-        Ok(chain)
+        Ok(checksum)
     }
 
-    /// Reads lines starting at `offset`, where `chain` is the checksum of all earlier bytes.
+    /// Reads lines starting at `offset`, where `checksum` is that of all earlier bytes.
     ///
     /// An unterminated last line may still be being written. `usable` returns how many of its bytes to return.
-    pub fn lines(&mut self, offset: u64, chain: u32, usable: fn(&[u8]) -> usize) -> io::Result<Lines<'_>> {
+    pub fn lines(&mut self, offset: u64, checksum: u32, usable: fn(&[u8]) -> usize) -> io::Result<Lines<'_>> {
         self.file.seek(SeekFrom::Start(offset))?;
         let left = self.stat.size.saturating_sub(offset);
         Ok(Lines {
@@ -108,7 +108,7 @@ impl Transcript {
             start: 0,
             scanned: 0,
             offset,
-            chain,
+            checksum,
             head: Vec::new(),
             oversized_tail: Vec::new(),
             usable,
@@ -202,7 +202,7 @@ pub struct Lines<'a> {
     scanned: usize,
     /// The offset of the next line in the file.
     offset: u64,
-    chain: u32,
+    checksum: u32,
     /// The first bytes of the last oversized line.
     head: Vec<u8>,
     /// The last bytes of the last oversized line.
@@ -257,10 +257,10 @@ impl<'a> Lines<'a> {
         self.start += whole;
         self.scanned = 0;
         self.offset += whole as u64;
-        self.chain = extend_checksum(self.chain, &self.buffer[from..from + whole]);
+        self.checksum = extend_checksum(self.checksum, &self.buffer[from..from + whole]);
         let with_newline = &self.buffer[from..from + whole];
         let bytes = &with_newline[..length];
-        Line { offset, end: self.offset, bytes, with_newline, terminated, oversized: false, chain: self.chain }
+        Line { offset, end: self.offset, bytes, with_newline, terminated, oversized: false, checksum: self.checksum }
     }
 
     /// Appends more of the file to the buffer. Returns false at the end of the file.
@@ -305,7 +305,7 @@ impl<'a> Lines<'a> {
             let newline = memchr::memchr(b'\n', unread);
             let take = newline.map_or(unread.len(), |at| at + 1);
             ends.push(&unread[..take]);
-            self.chain = extend_checksum(self.chain, &unread[..take]);
+            self.checksum = extend_checksum(self.checksum, &unread[..take]);
             self.start += take;
             self.offset += take as u64;
             terminated = newline.is_some();
@@ -321,13 +321,13 @@ impl<'a> Lines<'a> {
         ends.trim();
         self.oversized_tail = ends.tail;
         let (bytes, with_newline) = (&self.head[..], &self.oversized_tail[..]);
-        Ok(Line { offset, end: self.offset, bytes, with_newline, terminated, oversized: true, chain: self.chain })
+        Ok(Line { offset, end: self.offset, bytes, with_newline, terminated, oversized: true, checksum: self.checksum })
     }
 }
 
-/// Returns the checksum `chain` extended by `bytes`.
-fn extend_checksum(chain: u32, bytes: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new_with_initial(chain);
+/// Returns `checksum` extended by `bytes`.
+fn extend_checksum(checksum: u32, bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(checksum);
     hasher.update(bytes);
     hasher.finalize()
 }
@@ -392,14 +392,14 @@ mod tests {
         let path = dir.path().join("t.jsonl");
         fs_err::write(&path, b"one\ntwo\nthree\n").expect("written");
         let mut transcript = Transcript::open(&path).expect("opened");
-        let mut chains = Vec::new();
+        let mut checksums = Vec::new();
         let mut lines = transcript.lines(0, 0, <[u8]>::len).expect("seek");
         while let Some(line) = lines.next().expect("read") {
-            chains.push((line.end, line.chain));
+            checksums.push((line.end, line.checksum));
         }
-        let (offset, chain) = chains[0];
-        let mut lines = transcript.lines(offset, chain, <[u8]>::len).expect("seek");
+        let (offset, checksum) = checksums[0];
+        let mut lines = transcript.lines(offset, checksum, <[u8]>::len).expect("seek");
         let line = lines.next().expect("read").expect("second line");
-        assert_eq!((line.end, line.chain), chains[1]);
+        assert_eq!((line.end, line.checksum), checksums[1]);
     }
 }

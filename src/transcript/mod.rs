@@ -19,8 +19,10 @@ mod tool_names;
 pub mod settings;
 
 pub use event::{AgentDescription, Block, Body, Event, TitleBy, Trace, Usage};
-pub use file_record::{Backup, Hunk, Record, numbered_lines, print_of, read_backups, read_changed_lines, read_record};
+pub use file_record::{
+    Backup, Hunk, Record, numbered_lines, read_backups, read_changed_lines, read_record, text_fingerprint,
+};
 pub use parse::{read_agent_meta, read_history_line, read_line};
-pub use repair::{Reading, whole_records};
+pub use repair::{ParsedRecord, whole_records};
 pub use tool_call::{Call, Edit, read_call};
 pub use tool_names::{Action, action};

@@ -10,15 +10,15 @@ use crate::transcript::file_record;
 use crate::transcript::json::{Token, Walk};
 use crate::transcript::json_shape::{AgentMeta, Attachment, Entry, HistoryEntry, Progress, RawUsage};
 use crate::transcript::lenient::Text;
-use crate::transcript::repair::{self, Reading};
+use crate::transcript::repair::{self, ParsedRecord};
 
-/// Reads a line of a transcript. Calls `emit` with each [`Reading`] and its offset in the line.
-pub fn read_line(bytes: &[u8], emit: &mut dyn FnMut(usize, Reading<'_>)) {
+/// Reads a line of a transcript. Calls `emit` with each [`ParsedRecord`] and its offset in the line.
+pub fn read_line(bytes: &[u8], emit: &mut dyn FnMut(usize, ParsedRecord<'_>)) {
     repair::read_records(bytes, parse_entry, emit);
 }
 
 /// Reads a line of `history.jsonl`, as [`read_line`] does.
-pub fn read_history_line(bytes: &[u8], emit: &mut dyn FnMut(usize, Reading<'_>)) {
+pub fn read_history_line(bytes: &[u8], emit: &mut dyn FnMut(usize, ParsedRecord<'_>)) {
     repair::read_records(bytes, parse_history, emit);
 }
 
@@ -291,8 +291,8 @@ mod tests {
         let mut shown = Vec::new();
         read_line(line, &mut |at, reading| {
             shown.push(match reading {
-                Reading::Event(event) => format!("{at} {}", show(&event.body)),
-                Reading::Bad { reason, text } => {
+                ParsedRecord::Event(event) => format!("{at} {}", show(&event.body)),
+                ParsedRecord::Bad { reason, text } => {
                     format!("{at} BAD {reason} | {}", text.chars().take(20).collect::<String>())
                 }
             });

@@ -2,7 +2,7 @@
 //!
 //! Real transcripts contain lines cut off by a crash, two records on one line, NUL blocks after a power cut, lone
 //! surrogates and raw control bytes. A line is first parsed unchanged, then repaired step by step; each step fixes
-//! one kind of damage. The rest becomes [`Reading::Bad`] with its text, so that it is searchable and counted.
+//! one kind of damage. The rest becomes [`ParsedRecord::Bad`] with its text, so that it is searchable and counted.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::transcript::event::Event;
 
 /// The result of reading a line, or a part of one.
 #[derive(Debug)]
-pub enum Reading<'a> {
+pub enum ParsedRecord<'a> {
     /// A record.
     Event(Box<Event<'a>>),
     /// Something that is not a record, with its readable text.
@@ -31,7 +31,7 @@ const MAX_ATTEMPTS: usize = 32;
 pub(super) type Parse = for<'a> fn(&'a str) -> serde_json::Result<Event<'a>>;
 
 /// Reads a line and calls `emit` with every record in it and the record's offset in the line.
-pub(super) fn read_records(bytes: &[u8], parse: Parse, emit: &mut dyn FnMut(usize, Reading<'_>)) {
+pub(super) fn read_records(bytes: &[u8], parse: Parse, emit: &mut dyn FnMut(usize, ParsedRecord<'_>)) {
     let (start, body) = strip_padding(bytes, emit);
     if body.is_empty() {
         return;
@@ -39,7 +39,7 @@ pub(super) fn read_records(bytes: &[u8], parse: Parse, emit: &mut dyn FnMut(usiz
     if let Ok(text) = std::str::from_utf8(body)
         && let Ok(event) = parse(text)
     {
-        return emit(start, Reading::Event(Box::new(event)));
+        return emit(start, ParsedRecord::Event(Box::new(event)));
     }
     // Only the first repair (invalid UTF-8) changes the length, so one copy is enough and offsets are mapped back once.
     let mut repaired = String::from_utf8_lossy(body).into_owned().into_bytes();
@@ -48,12 +48,12 @@ pub(super) fn read_records(bytes: &[u8], parse: Parse, emit: &mut dyn FnMut(usiz
     zero_bad_numbers(&mut repaired);
     let repaired = String::from_utf8(repaired).unwrap_or_default();
     let same_length = repaired.len() == body.len();
-    let emit = &mut |at: usize, reading: Reading<'_>| {
+    let emit = &mut |at: usize, reading: ParsedRecord<'_>| {
         let at = if same_length { at } else { original_offset(body, at - start) + start };
         emit(at, reading);
     };
     if !split_records(&repaired, start, parse, emit) {
-        emit(start, Reading::Bad { reason: reason_of(&repaired, parse), text: Cow::Borrowed(&repaired) });
+        emit(start, ParsedRecord::Bad { reason: reason_of(&repaired, parse), text: Cow::Borrowed(&repaired) });
     }
 }
 
@@ -85,7 +85,7 @@ pub fn whole_records(bytes: &[u8]) -> usize {
 
 /// Strips white space, a byte-order mark and NUL bytes from both ends. Reports those NULs, and NUL blocks inside.
 /// Returns the offset of the body and the body.
-fn strip_padding<'a>(bytes: &'a [u8], emit: &mut dyn FnMut(usize, Reading<'_>)) -> (usize, &'a [u8]) {
+fn strip_padding<'a>(bytes: &'a [u8], emit: &mut dyn FnMut(usize, ParsedRecord<'_>)) -> (usize, &'a [u8]) {
     let start = padding_len(bytes);
     let body = &bytes[start..];
     let end = body.iter().rposition(|byte| !is_padding(*byte)).map_or(0, |at| at + 1);
@@ -97,7 +97,7 @@ fn strip_padding<'a>(bytes: &'a [u8], emit: &mut dyn FnMut(usize, Reading<'_>)) 
     let inside = body.split(|byte| *byte != 0).map(<[u8]>::len).filter(|run| *run >= NUL_BLOCK).sum::<usize>();
     if outside + inside > 0 {
         let reason = format!("{} NUL bytes, probably from a power failure", outside + inside);
-        emit(bytes.len() - bytes.trim_ascii_start().len(), Reading::Bad { reason, text: Cow::Borrowed("") });
+        emit(bytes.len() - bytes.trim_ascii_start().len(), ParsedRecord::Bad { reason, text: Cow::Borrowed("") });
     }
     (start, body)
 }
@@ -185,7 +185,7 @@ fn string_length(text: &[u8]) -> usize {
 
 /// Reads the consecutive records of a line, and reports the text between them as bad. Returns false if no record
 /// was found.
-fn split_records(text: &str, start: usize, parse: Parse, emit: &mut dyn FnMut(usize, Reading<'_>)) -> bool {
+fn split_records(text: &str, start: usize, parse: Parse, emit: &mut dyn FnMut(usize, ParsedRecord<'_>)) -> bool {
     let mut found = Vec::new();
     let mut scraps = Vec::new();
     let mut at = 0;
@@ -213,14 +213,17 @@ fn split_records(text: &str, start: usize, parse: Parse, emit: &mut dyn FnMut(us
     }
     for (at, length) in found {
         if let Ok(event) = parse(&text[at..at + length]) {
-            emit(start + at, Reading::Event(Box::new(event)));
+            emit(start + at, ParsedRecord::Event(Box::new(event)));
         }
     }
     for (at, length) in scraps {
         let scrap = text[at..at + length].trim();
         if !scrap.is_empty() {
             let indent = length - text[at..at + length].trim_start().len();
-            emit(start + at + indent, Reading::Bad { reason: reason_of(scrap, parse), text: Cow::Borrowed(scrap) });
+            emit(
+                start + at + indent,
+                ParsedRecord::Bad { reason: reason_of(scrap, parse), text: Cow::Borrowed(scrap) },
+            );
         }
     }
     true

@@ -1,6 +1,4 @@
-//! Interprets a tool call's effect on a file from its arguments, for file history.
-//!
-//! `tool_names` interprets the same calls for display.
+//! Interprets a tool call's effect on a file from its arguments.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -54,8 +52,7 @@ pub fn read_call(tool: &str, input: &str) -> Call {
     let input: Value = serde_json::from_str(input).unwrap_or_default();
     let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_string);
     match tool {
-        "Edit" => edits(&input),
-        "MultiEdit" => edits(&input),
+        "Edit" | "MultiEdit" => edits(&input),
         "Write" => text("content").map_or(Call::Change, Call::Write),
         "NotebookEdit" => Call::Change,
         "Read" | "NotebookRead" => {

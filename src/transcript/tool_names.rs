@@ -1,9 +1,8 @@
 //! Interprets a tool call from its name and arguments, for display.
-//!
-//! `tool_call` interprets the same calls for file history.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use crate::transcript::tool_call::{Call, Edit, read_call};
 
 /// The action that a tool call asks for.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -72,32 +71,21 @@ const SUMMARY_KEYS: [&str; 22] = [
     "uri",
 ];
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Change {
-    old_string: String,
-    new_string: String,
-}
-
 /// Interprets a tool call from the tool's name and its arguments as JSON.
 pub fn action(tool: &str, input: &str) -> Action {
     let text = |key: &str| member(input, key).and_then(|raw| serde_json::from_str::<String>(raw).ok());
-    let read = || match tool {
-        "Bash" | "PowerShell" => Some(Action::Run { command: text("command")? }),
-        "Edit" | "MultiEdit" => {
-            let single = || Some(vec![(text("old_string")?, text("new_string")?)]);
-            let list = || {
-                let changes: Vec<Change> = serde_json::from_str(member(input, "edits")?).ok()?;
-                Some(changes.into_iter().map(|change| (change.old_string, change.new_string)).collect())
-            };
-            Some(Action::Edit { path: text("file_path")?, changes: single().or_else(list)? })
+    let read = || match (tool, read_call(tool, input)) {
+        (_, Call::Command(command)) => Some(Action::Run { command }),
+        ("Edit" | "MultiEdit", Call::Edits(edits)) if !edits.contains(&Edit::default()) => {
+            let changes = edits.into_iter().map(|edit| (edit.old, edit.new)).collect();
+            Some(Action::Edit { path: text("file_path")?, changes })
         }
-        "Write" => Some(Action::Write { path: text("file_path")?, content: text("content")? }),
-        "NotebookEdit" => Some(Action::Write { path: text("notebook_path")?, content: text("new_source")? }),
-        "Task" | "Agent" => {
+        ("Write", Call::Write(content)) => Some(Action::Write { path: text("file_path")?, content }),
+        ("NotebookEdit", _) => Some(Action::Write { path: text("notebook_path")?, content: text("new_source")? }),
+        ("Task" | "Agent", _) => {
             Some(Action::Send { title: text("description").unwrap_or_default(), prompt: text("prompt")? })
         }
-        "ExitPlanMode" => Some(Action::Plan { text: text("plan")? }),
+        ("ExitPlanMode", _) => Some(Action::Plan { text: text("plan")? }),
         _ => None,
     };
     read().unwrap_or_else(|| Action::Other { summary: summary(input) })

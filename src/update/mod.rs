@@ -103,7 +103,7 @@ impl Run<'_> {
         }
         let done = match planned {
             Ok(Some(plan)) => self.add(locked, &plan, false),
-            Ok(None) if locked.has_only_relatives() => {
+            Ok(None) if locked.has_only_other_indexes() => {
                 return self.rebuild(locked, "the old one was damaged or made by another version");
             }
             Ok(None) => self.add(locked, &Plan::from_scratch(self.scan, &HashSet::new()), true),
@@ -111,7 +111,7 @@ impl Run<'_> {
         };
         match done {
             Err(error) if error.kind == ErrorKind::Damaged => {
-                locked.make_way()?;
+                locked.move_damaged_aside()?;
                 self.rebuild(locked, &error.to_string())
             }
             done => done,

@@ -9,7 +9,7 @@ use crate::fault;
 use crate::index::{Checkpoint, FileKey};
 use crate::transcript::discover::{Source, SourceKind, Stat};
 use crate::transcript::lines::{Ends, Line, Transcript, read_small};
-use crate::transcript::{self, AgentDescription, Reading};
+use crate::transcript::{self, AgentDescription, ParsedRecord};
 use crate::update::commit_gate::{CommitGate, OpenBatch};
 use crate::update::plan::Work;
 use crate::update::report::{FileOutcome, How, Watch};
@@ -74,7 +74,7 @@ impl Start {
             // If the file was replaced or changed in place, matching ends are not enough: compare the checksum of
             // everything read.
             if is_known
-                && (!before.is_rewritten_at(transcript.stat) || transcript.checksum(before.offset)? == before.chain)
+                && (!before.is_rewritten_at(transcript.stat) || transcript.checksum(before.offset)? == before.checksum)
             {
                 let how = if before.offset == transcript.stat.size { How::Touched } else { How::Grown };
                 return Ok(Self { how, checkpoint: Checkpoint::clone(before), ends });
@@ -196,11 +196,11 @@ impl<'a> FileReading<'a> {
     fn lines(&mut self, transcript: &mut Transcript) -> Result<io::Result<()>> {
         let watch = self.watch;
         let stop = move || watch.stopped();
-        let mut lines = match transcript.lines(self.checkpoint.offset, self.checkpoint.chain, transcript::whole_records)
-        {
-            Ok(lines) => lines.stopping(&stop),
-            Err(error) => return Ok(Err(error)),
-        };
+        let mut lines =
+            match transcript.lines(self.checkpoint.offset, self.checkpoint.checksum, transcript::whole_records) {
+                Ok(lines) => lines.stopping(&stop),
+                Err(error) => return Ok(Err(error)),
+            };
         let mut pending = 0;
         loop {
             let line = match lines.next() {
@@ -250,7 +250,7 @@ impl<'a> FileReading<'a> {
             self.ends.push(line.bytes);
         }
         self.ends.push(line.with_newline);
-        (self.checkpoint.offset, self.checkpoint.chain) = (line.end, line.chain);
+        (self.checkpoint.offset, self.checkpoint.checksum) = (line.end, line.checksum);
         self.watch.read(line.end - line.offset);
     }
 
@@ -260,7 +260,7 @@ impl<'a> FileReading<'a> {
         let history = self.work.source.kind == SourceKind::History;
         let read = catch_unwind(AssertUnwindSafe(|| {
             fault::line();
-            let mut take_record = |at: usize, reading: Reading<'_>| {
+            let mut take_record = |at: usize, reading: ParsedRecord<'_>| {
                 builder.take(Place { offset: place.offset + at as u64, line: place.line }, reading);
             };
             if history {
@@ -271,15 +271,17 @@ impl<'a> FileReading<'a> {
         }));
         if read.is_err() {
             let text = String::from_utf8_lossy(bytes);
-            self.builder
-                .take(place, Reading::Bad { reason: "unspool failed on this line; please report it".into(), text });
+            self.builder.take(
+                place,
+                ParsedRecord::Bad { reason: "unspool failed on this line; please report it".into(), text },
+            );
         }
     }
 
     /// Rejects a file in UTF-16, which has no readable lines. Reports one problem, not one for each line.
     fn reject_utf16(&mut self, place: Place) {
         let reason = "the file is UTF-16, not UTF-8".to_string();
-        self.builder.take(place, Reading::Bad { reason, text: "".into() });
+        self.builder.take(place, ParsedRecord::Bad { reason, text: "".into() });
         self.builder.state.skipped_types.insert(UTF16.to_string(), 1);
     }
 
@@ -335,7 +337,7 @@ impl<'a> FileReading<'a> {
     /// Deletes copies of a subagent's messages in parents' transcripts that this transcript, its own, now contains.
     fn forget_seen(&self, documents: &[Document]) -> Result<()> {
         let (Some(batch), Some(agent)) = (&self.batch, &self.work.source.agent) else { return Ok(()) };
-        if self.gate.fresh || !(self.work.was_seen || self.gate.agents.is_behind(agent)) {
+        if self.gate.fresh || !(self.work.was_seen || self.gate.agents.lacked_message(agent)) {
             return Ok(());
         }
         let own = documents.iter().filter(|document| document.seen_via_agent.is_none());

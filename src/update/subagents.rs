@@ -12,7 +12,7 @@ use crate::document::OwnTranscripts;
 use crate::index::FileKey;
 use crate::transcript::discover::{Scan, Source, SourceKind};
 use crate::transcript::lines::Transcript;
-use crate::transcript::{self, Reading};
+use crate::transcript::{self, ParsedRecord};
 
 /// The subagents that have a transcript of their own.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl<'a> Agents<'a> {
     }
 
     /// Reports whether this run found a message of a subagent that its own transcript did not contain.
-    pub(super) fn is_behind(&self, agent: &str) -> bool {
+    pub(super) fn lacked_message(&self, agent: &str) -> bool {
         self.incomplete.lock().unwrap_or_else(PoisonError::into_inner).contains(agent)
     }
 
@@ -98,8 +98,8 @@ fn ids_in(path: &Path) -> io::Result<Ids> {
 }
 
 impl Ids {
-    fn take(&mut self, reading: &Reading<'_>) {
-        let Reading::Event(event) = reading else { return };
+    fn take(&mut self, reading: &ParsedRecord<'_>) {
+        let ParsedRecord::Event(event) = reading else { return };
         self.lines.extend(event.uuid.as_deref().map(|uuid| xxh3_64(uuid.as_bytes())));
         if self.session.is_none() {
             self.session = event.session.as_deref().map(str::to_string);

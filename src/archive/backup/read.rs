@@ -27,7 +27,7 @@ pub(super) enum Item {
 
 /// The result of reading a whole backup.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct BackupContents {
     pub(super) path: PathBuf,
     /// The first line, unless it is damaged.
     pub(super) header: Option<Header>,
@@ -37,7 +37,7 @@ pub(super) struct Reading {
     pub(super) damage: Vec<Problem>,
 }
 
-impl Reading {
+impl BackupContents {
     /// Returns an error that names the first damaged part, if there is one.
     pub(super) fn require_intact(&self, hint: &str) -> Result<()> {
         let Some(first) = self.damage.first() else { return Ok(()) };
@@ -48,7 +48,7 @@ impl Reading {
 
 /// Reads a backup and passes every intact file and document to `visit`. A file that continues in another frame is
 /// passed again if its documents cannot be attributed otherwise.
-pub(super) fn read(path: &Path, visit: &mut dyn FnMut(Item) -> Result<()>) -> Result<Reading> {
+pub(super) fn read(path: &Path, visit: &mut dyn FnMut(Item) -> Result<()>) -> Result<BackupContents> {
     let failed = |error| Error::io("read", path, error);
     let mut frames = Frames::open(path).map_err(failed)?;
     let mut lines = Lines::new(path);
@@ -194,7 +194,7 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Reading> {
+    fn finish(mut self) -> Result<BackupContents> {
         self.found.sha256 = hex(&self.hash.clone().finalize());
         let header = self.header.take();
         if header.is_none() && self.found.files == 0 {
@@ -208,7 +208,7 @@ impl<'a> Lines<'a> {
             }
             Some(_) => {}
         }
-        Ok(Reading { path: self.path.to_path_buf(), header, found: self.found, damage: self.damage })
+        Ok(BackupContents { path: self.path.to_path_buf(), header, found: self.found, damage: self.damage })
     }
 }
 
@@ -241,7 +241,7 @@ pub(super) struct Entry {
 /// What a backup contains.
 #[derive(Debug)]
 pub(super) struct Survey {
-    pub(super) reading: Reading,
+    pub(super) reading: BackupContents,
     pub(super) files: BTreeMap<FileKey, Entry>,
     /// Set if it contains documents of sessions that were forgotten since.
     pub(super) has_forgotten: bool,

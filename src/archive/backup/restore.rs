@@ -72,7 +72,7 @@ pub(crate) fn restore(
     restore.run(&locked, path, watch).inspect_err(|_| locked.tidy())
 }
 
-/// What the index contains before.
+/// The contents of the index before the restore.
 struct Target {
     files: HashMap<FileKey, Known>,
     /// Transcripts that exist: their session and subagent. They may have been moved since the backup.
@@ -81,7 +81,7 @@ struct Target {
     sessions: HashSet<String>,
 }
 
-/// What the index knows about a file.
+/// The state of a file in the index.
 struct Known {
     is_gone: bool,
     documents: u64,

@@ -2,9 +2,28 @@
 
 use std::collections::HashSet;
 
-use crate::archive::conversation::{Piece, Scope};
+use crate::archive::conversation::piece::Piece;
 use crate::document::{Kind, Role};
 use crate::index::Step;
+
+/// The parts of a conversation to show.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scope {
+    /// Include text that Claude Code itself inserted.
+    pub(super) meta: bool,
+    /// Include messages abandoned by a rewind.
+    pub(super) abandoned: bool,
+    /// Include messages of subagents.
+    pub(super) inner: bool,
+    /// Begin this many messages before the place asked for; 0 for the beginning of the conversation.
+    pub(super) before: usize,
+    /// End this many messages after it; 0 for the end of the conversation.
+    pub(super) after: usize,
+    /// Begin with this line.
+    pub(super) from: Option<u64>,
+    /// Show secrets.
+    pub(super) reveal: bool,
+}
 
 /// A message to read, or a placeholder for folded messages.
 #[derive(Debug)]
@@ -63,8 +82,8 @@ impl Plan {
     /// Counts a message of a subagent in a fold, which may be new.
     fn fold_inner(&mut self) {
         match self.steps.last_mut() {
-            Some(Planned::Fold(Piece::Inner { messages })) => *messages += 1,
-            _ => self.steps.push(Planned::Fold(Piece::Inner { messages: 1 })),
+            Some(Planned::Fold(Piece::FoldedSubagent { messages })) => *messages += 1,
+            _ => self.steps.push(Planned::Fold(Piece::FoldedSubagent { messages: 1 })),
         }
     }
 

@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::archive::conversation::plan::{Plan, Planned};
-use crate::archive::conversation::{Agent, Conversation, Message, Piece, Scope, Target, resolve};
+use crate::archive::conversation::open::Conversation;
+use crate::archive::conversation::plan::{Plan, Planned, Scope};
+use crate::archive::conversation::{Agent, Message, Piece, Target, resolve};
 use crate::archive::request::ReadingRequest;
 use crate::archive::sessions::Session;
 use crate::archive::tool_pairs;
@@ -20,7 +21,7 @@ const FIRST_BYTES: usize = 256 << 10;
 
 /// A conversation whose blocks can be read in any order.
 #[derive(Debug)]
-pub struct Reading {
+pub struct OpenConversation {
     /// The session.
     pub session: Session,
     /// The session or subagent that is read, and the message that was asked for.
@@ -69,7 +70,7 @@ pub struct Block {
     pub line: u64,
     /// Its time, in milliseconds since 1970.
     pub time: Option<i64>,
-    /// The subagent that it started, as an index into [`Reading::agents`].
+    /// The subagent that it started, as an index into [`OpenConversation::agents`].
     pub sent: Option<usize>,
     /// The documents: those of the message or call, then those of the result.
     steps: Vec<Step>,
@@ -91,7 +92,7 @@ pub struct BlockText {
 }
 
 /// Opens a conversation.
-pub(crate) fn open(reader: &Arc<Reader>, request: &ReadingRequest) -> Result<Reading> {
+pub(crate) fn open(reader: &Arc<Reader>, request: &ReadingRequest) -> Result<OpenConversation> {
     let target = resolve(reader, &request.id)?;
     let conversation = Conversation::open(reader, &target)?;
     let whole = match target.agent {
@@ -109,7 +110,7 @@ pub(crate) fn open(reader: &Arc<Reader>, request: &ReadingRequest) -> Result<Rea
     let line = target.uuid.as_deref().map(|uuid| conversation.place_of(uuid)).transpose()?.flatten();
     let start = line.and_then(|line| blocks.iter().position(|block| block.line >= line));
     let session = Session::find(reader, &target.session)?;
-    Ok(Reading {
+    Ok(OpenConversation {
         session,
         target,
         agent,
@@ -201,7 +202,7 @@ impl Block {
     }
 }
 
-impl Reading {
+impl OpenConversation {
     /// Reads a block. Of a very long text only the beginning, unless `whole` is set.
     pub fn read(&self, at: usize, whole: bool) -> Result<BlockText> {
         let Some(block) = self.blocks.get(at) else {

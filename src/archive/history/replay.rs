@@ -5,7 +5,7 @@
 //! on.
 
 use crate::archive::history::text::{By, Miss, Text};
-use crate::transcript::{Edit, Hunk, print_of};
+use crate::transcript::{Edit, Hunk, text_fingerprint};
 
 /// Something recorded about the contents of a file.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ pub(super) struct Step {
 pub(super) enum Known {
     /// The contents themselves.
     Contents(String),
-    /// Only the hash of the contents; see [`print_of`].
+    /// Only the hash of the contents; see [`text_fingerprint`].
     Print(u64),
 }
 
@@ -332,7 +332,8 @@ impl Replay {
 
 /// Reports whether contents have this hash, as they are or with LF line ends.
 fn has_hash(contents: &str, print: u64) -> bool {
-    print_of(contents) == print || (contents.contains('\r') && print_of(&contents.replace("\r\n", "\n")) == print)
+    text_fingerprint(contents) == print
+        || (contents.contains('\r') && text_fingerprint(&contents.replace("\r\n", "\n")) == print)
 }
 
 impl Text {

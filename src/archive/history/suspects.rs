@@ -18,8 +18,10 @@ use crate::transcript::{Call, read_call};
 const MAX_COMMANDS: usize = 200;
 /// Number of documents after a call that are searched for its result.
 const NEAR: usize = 16;
-/// The tool whose commands are looked at.
-const SHELL: &str = "Bash";
+/// The tools that run commands.
+const SHELLS: [&str; 2] = ["Bash", "PowerShell"];
+/// The beginning of a command that the user ran without asking Claude.
+const BY_USER: &str = "! ";
 
 /// The beginnings of the results of tool calls that were not allowed.
 const DENIALS: [&str; 5] = [
@@ -68,11 +70,15 @@ pub(super) enum Suspicion {
 pub(super) fn commands(reader: &Reader, path: &str, since: i64) -> Result<Vec<Suspect>> {
     let above: HashSet<String> = folders_above(path).iter().map(|folder| identity(folder)).collect();
     let is_above = |cwd: &str| above.contains(&identity(&normal_path(cwd, None)));
-    let mut found = reader.calls_in(SHELL, &is_above, since)?;
-    let is_call = |(_, call): &(FileKey, Document)| {
-        call.tool.as_deref() == Some(SHELL) && call.timestamp.is_some_and(|time| time >= since)
-    };
-    found.extend(naming(reader, path, Kind::ToolUse)?.into_iter().filter(is_call));
+    let mut found = Vec::new();
+    for shell in SHELLS {
+        found.extend(reader.calls_in(Kind::ToolUse, Some(shell), &is_above, since)?);
+    }
+    found.extend(reader.calls_in(Kind::Command, None, &is_above, since)?);
+    let is_late = |(_, call): &(FileKey, Document)| call.timestamp.is_some_and(|time| time >= since);
+    for kind in [Kind::ToolUse, Kind::Command] {
+        found.extend(naming(reader, path, kind)?.into_iter().filter(is_late));
+    }
     let mut seen = HashSet::new();
     found.retain(|(_, call)| {
         let is_new = seen.insert((call.uuid.clone(), call.tool_use.clone()));
@@ -100,7 +106,11 @@ pub(super) fn commands(reader: &Reader, path: &str, since: i64) -> Result<Vec<Su
 }
 
 fn command_of(call: &Document) -> Option<String> {
-    match read_call(SHELL, call.input.as_deref()?) {
+    if call.kind == Kind::Command {
+        return call.text.strip_prefix(BY_USER).map(str::to_string);
+    }
+    let shell = call.tool.as_deref().filter(|tool| SHELLS.contains(tool))?;
+    match read_call(shell, call.input.as_deref()?) {
         Call::Command(command) => Some(command),
         _ => None,
     }

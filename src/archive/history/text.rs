@@ -257,7 +257,7 @@ impl Text {
         let place = self.place_of(from, total, read);
         let unknown = |count: usize| vec![Line::new(None, By::Outside(step)); count];
         let mut lines = self.doubted(true).lines[..place.start].to_vec();
-        // Where lines were added above is unknown. Lines removed above stay, as nobody knows which.
+        // Where lines were added above is unknown. Lines removed above are kept, because it is unknown which ones they were.
         lines.extend(unknown(from.saturating_sub(place.start)));
         lines.extend(self.read_as(place.clone(), read, step));
         let rest = &self.doubted(true).lines[place.end..];

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::index::{About, FileKey, Reader, Spelling};
 use crate::transcript::lines::{Transcript, read_small};
 use crate::transcript::{
-    Call, Edit, Record, Trace, numbered_lines, print_of, read_backups, read_changed_lines, read_record,
+    Call, Edit, Record, Trace, numbered_lines, read_backups, read_changed_lines, read_record, text_fingerprint,
 };
 
 /// Maximum number of renames and copies that a file is followed back through.
@@ -335,7 +335,7 @@ fn as_recorded(edits: &[Edit], record: Option<&Record>) -> Vec<Edit> {
 /// left a newline.
 fn verified_text(text: &str, print: u64) -> Option<String> {
     let candidates = [Some(text), text.strip_suffix('\n')];
-    candidates.into_iter().flatten().find(|text| print_of(text) == print).map(str::to_string)
+    candidates.into_iter().flatten().find(|text| text_fingerprint(text) == print).map(str::to_string)
 }
 
 /// Returns the folder that contains `projects` and `file-history`.
@@ -379,8 +379,8 @@ mod tests {
 
     #[test]
     fn text_from_the_index_must_match_its_hash() {
-        assert_eq!(verified_text("a\n", print_of("a\n")).as_deref(), Some("a\n"));
-        assert_eq!(verified_text("a\n\n", print_of("a\n")).as_deref(), Some("a\n"));
-        assert_eq!(verified_text("a", print_of("b")), None);
+        assert_eq!(verified_text("a\n", text_fingerprint("a\n")).as_deref(), Some("a\n"));
+        assert_eq!(verified_text("a\n\n", text_fingerprint("a\n")).as_deref(), Some("a\n"));
+        assert_eq!(verified_text("a", text_fingerprint("b")), None);
     }
 }

@@ -132,7 +132,7 @@ pub struct Hit {
     pub snippet: Snippet,
     /// Its other half, if it was asked for and is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub other_half: Option<OtherHalf>,
+    pub counterpart: Option<Counterpart>,
     /// The messages before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<Around>,
@@ -143,9 +143,9 @@ pub struct Hit {
     pub resume: Option<String>,
 }
 
-/// What a hit is not complete without.
+/// The answer to a prompt that was found, or the call whose result was found.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
-pub struct OtherHalf {
+pub struct Counterpart {
     /// The id of the line in the transcript.
     pub uuid: Option<Untrusted>,
     /// `text` for the last answer to a prompt, `tool_use` for the call whose result was found.

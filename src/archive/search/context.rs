@@ -23,7 +23,7 @@ pub(super) fn around(
     reader: &Reader,
     found: &RawHit,
     hit: &Document,
-    request: &Question,
+    question: &Question,
 ) -> Result<(Vec<Around>, Vec<Around>)> {
     let (before, after) = request.around;
     if before == 0 && after == 0 {
@@ -111,7 +111,7 @@ fn chain_on(hit: &Document, earlier: &mut Turns, near: &[&Document], wanted: usi
 struct Turns {
     entries: Vec<Entry>,
     wanted: usize,
-    /// Set if text that Claude Code itself put in is wanted too.
+    /// Set if text that Claude Code itself inserted is wanted too.
     with_meta: bool,
     /// The ids of all messages met so far.
     seen: HashSet<String>,
@@ -129,7 +129,7 @@ impl Turns {
         Self { entries: Vec::new(), wanted, with_meta: hit.role == Role::Meta, seen }
     }
 
-    /// Takes the next message away from the hit. Returns false if there is no room for it.
+    /// Adds the next message, in the direction away from the hit. Returns false if there are enough.
     fn take(&mut self, document: Document) -> bool {
         if self.pair(&document) || document.role == Role::Meta && !self.with_meta {
             return true;
@@ -156,7 +156,7 @@ impl Turns {
         false
     }
 
-    /// Adds results and calls that are nearby but were not met on the way.
+    /// Adds results and calls that are near but not on the path of parents and children.
     fn complete(&mut self, hit: &Document, near: &[&Document]) {
         for entry in &mut self.entries {
             if let Some(result) =

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::archive::search::answer::{Hit, SessionHits};
 use crate::archive::search::context;
-use crate::archive::search::other_half;
+use crate::archive::search::counterpart;
 use crate::archive::search::{Group, Question, all_conditions};
 use crate::archive::session_info::{Lookup, SessionInfo};
 use crate::archive::snippet::Marks;
@@ -40,14 +40,14 @@ impl<'a> View<'a> {
                 session = self.known.session(&document)?;
             }
             let (before, after) = context::around(self.reader, found, &document, self.request)?;
-            let other_half = match self.request.other_half {
-                true => other_half::of(self.reader, key, &document, self.request.reveal)?,
+            let counterpart = match self.request.counterpart {
+                true => counterpart::of(self.reader, key, &document, self.request.reveal)?,
                 false => None,
             };
             let mut hit = self.hit(found, key, document, &session)?;
             hit.factors = ranked.factors(found);
             hit.weak = hit.factors.is_some_and(|factors| factors.is_weak());
-            (hit.before, hit.after, hit.other_half) = (before, after, other_half);
+            (hit.before, hit.after, hit.counterpart) = (before, after, counterpart);
             hits.push(hit);
         }
         Ok(SessionHits { session, hits, total: group.total })
@@ -87,7 +87,7 @@ impl<'a> View<'a> {
             factors: None,
             weak: false,
             snippet,
-            other_half: None,
+            counterpart: None,
             before: Vec::new(),
             after: Vec::new(),
             resume: session.can_be_resumed().then(|| format!("unspool resume {}", session.id.raw())),

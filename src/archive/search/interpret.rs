@@ -2,8 +2,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::archive::filters;
 use crate::archive::request::{Context, SearchRequest};
-use crate::archive::scope;
 use crate::archive::search::Question;
 use crate::archive::search::page::Cursor;
 use crate::error::{Error, ErrorKind, Result};
@@ -26,9 +26,9 @@ const OPERANDS_CAP: usize = 4;
 /// Interprets a request.
 pub(super) fn interpret(reader: &Reader, request: &SearchRequest, context: &Context) -> Result<Question> {
     let query = query(reader, request, context)?;
-    let mut filter = scope::filter(&request.filters, context)?;
+    let mut filter = filters::filter(&request.filters, context)?;
     filter.meta = request.meta;
-    filter.without_session = filter.without_session.filter(|id| !scope::names_session(&query.conditions, id));
+    filter.without_session = filter.without_session.filter(|id| !filters::names_session(&query.conditions, id));
     let sort = match request.sort {
         Sort::Relevance if !query.has_words() => Sort::Newest,
         sort => sort,
@@ -43,7 +43,7 @@ pub(super) fn interpret(reader: &Reader, request: &SearchRequest, context: &Cont
         around: (request.before.min(AROUND_CAP), request.after.min(AROUND_CAP)),
         after: request.cursor.as_ref().map(|text| parse_cursor(text, request)).transpose()?,
         now: context.now_ms(),
-        other_half: request.other_half,
+        counterpart: request.counterpart,
         reveal: request.reveal,
     })
 }

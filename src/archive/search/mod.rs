@@ -4,23 +4,23 @@ mod answer;
 mod page;
 mod context;
 mod exact;
-mod other_half;
+mod counterpart;
 mod hit;
 mod interpret;
 mod suggest;
 
 use rayon::prelude::*;
 
+use crate::archive::filters;
 use crate::archive::note::Note;
 use crate::archive::request::{Context, SearchRequest};
-use crate::archive::scope;
 use crate::archive::snippet::Marks;
 use crate::error::Result;
 use crate::index::{Corrections, Meant, Ranked, RawHit, Reader, Search, Sort, UnknownName};
 use crate::query::{Chunk, Filter, Query, Shape, is_prose};
 use crate::tokenize::{self, WHOLE_MARK};
 
-pub use answer::{Around, Hit, Match, OtherHalf, SearchAnswer, SessionHits, Suggestion};
+pub use answer::{Around, Counterpart, Hit, Match, SearchAnswer, SessionHits, Suggestion};
 use hit::View;
 use page::Cursor;
 
@@ -49,7 +49,7 @@ pub(crate) struct Question {
     /// The time, in milliseconds since 1970.
     pub now: i64,
     /// True to add the other half of each hit.
-    pub other_half: bool,
+    pub counterpart: bool,
     /// True to show secrets.
     pub reveal: bool,
 }
@@ -64,7 +64,7 @@ pub(crate) fn search(reader: &Reader, request: &SearchRequest, context: &Context
         let is_explained = found.notes.iter().any(|note| matches!(note, Note::UnknownWord { .. }));
         found.notes.extend((!is_explained).then(|| Note::Nothing { query: question.query.text.clone() }));
         let conditions = all_conditions(&question, &question.query).conditions;
-        found.notes.extend(scope::unmatched_patterns(&conditions)?);
+        found.notes.extend(filters::unmatched_patterns(&conditions)?);
         if request.suggest {
             found.suggestions = suggest::suggestions(reader, &question)?;
         }

@@ -54,7 +54,7 @@ pub(super) struct Page {
 }
 
 /// Returns the page that was asked for.
-pub(super) fn cut(ranked: &mut Ranked, request: &Question) -> Page {
+pub(super) fn cut(ranked: &mut Ranked, question: &Question) -> Page {
     if request.after.is_some() || request.limit > ranked.in_order() {
         ranked.order_all();
     }
@@ -62,7 +62,7 @@ pub(super) fn cut(ranked: &mut Ranked, request: &Question) -> Page {
 }
 
 /// Returns a page of single hits.
-fn flat(ranked: &Ranked, request: &Question) -> Page {
+fn flat(ranked: &Ranked, question: &Question) -> Page {
     let keys: Vec<u64> = ranked.hits().iter().map(|hit| hit.group).collect();
     let start = begin(&keys, request.after);
     let shown = &ranked.hits()[start..start.saturating_add(request.limit).min(keys.len())];
@@ -71,7 +71,7 @@ fn flat(ranked: &Ranked, request: &Question) -> Page {
 }
 
 /// Returns a page of sessions. Each session is ranked by its best hit.
-fn by_session(ranked: &mut Ranked, request: &Question) -> Page {
+fn by_session(ranked: &mut Ranked, question: &Question) -> Page {
     let known: HashSet64 = ranked.hits()[..ranked.in_order()].iter().map(|hit| hit.session).collect();
     if known.len() < request.limit.min(ranked.sessions) {
         ranked.order_all();

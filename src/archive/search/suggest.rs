@@ -14,7 +14,7 @@ const CURRENT: &str = "--include-current";
 const SIMILAR_TRIED: usize = 3;
 
 /// Returns the changes to a request that find something.
-pub(super) fn suggestions(reader: &Reader, request: &Question) -> Result<Vec<Suggestion>> {
+pub(super) fn suggestions(reader: &Reader, question: &Question) -> Result<Vec<Suggestion>> {
     let mut found = Vec::new();
     let mut attempt = |suggestion: Suggestion, query: &Query, filter: &Filter| -> Result<()> {
         let hits = count(reader, query, filter)?;
@@ -51,7 +51,7 @@ pub(super) fn suggestions(reader: &Reader, request: &Question) -> Result<Vec<Sug
 }
 
 /// Returns the query with each unknown word replaced by one that occurs, in each of the ways that are likely.
-fn with_similar_words(reader: &Reader, request: &Question) -> Result<Vec<(String, Query)>> {
+fn with_similar_words(reader: &Reader, question: &Question) -> Result<Vec<(String, Query)>> {
     let query = &request.query;
     let corrections = reader.corrections(query)?;
     if !corrections.all_guessed() || !query.needs.is_empty() || !query.conditions.is_empty() {
@@ -79,7 +79,7 @@ fn count(reader: &Reader, query: &Query, filter: &Filter) -> Result<usize> {
 }
 
 /// Returns the request without the conditions on each field in turn, and without any conditions.
-fn with_fewer_conditions(request: &Question) -> Vec<(Vec<&'static str>, Query, Filter)> {
+fn with_fewer_conditions(question: &Question) -> Vec<(Vec<&'static str>, Query, Filter)> {
     let mut fields: Vec<&'static str> =
         all_conditions(request, &request.query).conditions.iter().map(Condition::field).collect();
     fields.sort_unstable();

@@ -1,26 +1,28 @@
 //! The list of sessions, built from the checkpoints of their files. No message text is read.
 
 mod shared;
+mod listing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::archive::filters;
 use crate::archive::note::Note;
 use crate::archive::request::{Context, Order, SessionsRequest};
-use crate::archive::scope;
 use crate::archive::search::unknown_name;
 use crate::archive::serialize::{lossy_path, rfc3339};
 use crate::archive::session_info::{agent_title, one_line_of, title_of};
 use crate::document::{Document, FileState, InlineAgent, Totals};
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::{Checkpoint, Reader};
-use crate::query::Filter;
+use crate::index::{Checkpoint, Reader, SessionFiles};
 use crate::redact::redact;
 use crate::transcript::discover::SourceKind;
 use crate::untrusted::Untrusted;
+use listing::Listing;
 
 /// A session and its statistics.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
@@ -208,27 +210,28 @@ fn unknown_session(id: &str) -> Error {
 
 /// Lists sessions.
 pub(crate) fn answer(reader: &Reader, request: &SessionsRequest, context: &Context) -> Result<SessionsAnswer> {
-    let filter = scope::filter(&request.filters, context)?;
-    let mut found = sessions(reader, &filter)?;
-    let mut notes: Vec<Note> = reader.unknown_names(&filter)?.into_iter().map(unknown_name).collect();
-    sort(&mut found, request.order);
-    if request.reverse {
-        found.reverse();
+    let filter = filters::filter(&request.filters, context)?;
+    let mut listing = Listing::new(reader, &filter)?;
+    let total = listing.total();
+    if request.order != Order::Newest || request.reverse {
+        listing.describe(usize::MAX)?;
+        sort(&mut listing.sessions, request.order);
+        if request.reverse {
+            listing.sessions.reverse();
+        }
     }
-    let total = found.len();
-    let skipped = match &request.after {
-        Some(after) => found.iter().position(|session| session.id.raw() == after).map_or(0, |at| at + 1),
-        None => 0,
-    };
-    found.drain(..skipped);
-    let shown = request.limit.unwrap_or(usize::MAX).min(found.len());
-    shared::link(reader, &mut found, shown)?;
-    found.truncate(shown);
+    let after = request.after.as_deref().map(|id| listing.position(id)).transpose()?.flatten();
+    let skipped = after.map_or(0, |at| at + 1);
+    let end = skipped.saturating_add(request.limit.unwrap_or(usize::MAX)).min(total);
+    listing.describe(end)?;
+    listing.link(skipped..end)?;
+    let mut notes: Vec<Note> = reader.unknown_names(&filter)?.into_iter().map(unknown_name).collect();
     if total == 0 {
         notes.push(Note::NoSessions { filtered: !filter.is_empty() });
-        notes.extend(scope::unmatched_patterns(&filter.conditions)?);
+        notes.extend(filters::unmatched_patterns(&filter.conditions)?);
     }
-    Ok(SessionsAnswer { sessions: found, total, skipped, notes })
+    let sessions = listing.sessions.drain(skipped..end).collect();
+    Ok(SessionsAnswer { sessions, total, skipped, notes })
 }
 
 /// Returns the time between two times, or 0 if one is unknown.
@@ -236,39 +239,15 @@ fn length(first: Option<i64>, last: Option<i64>) -> i64 {
     last.zip(first).map_or(0, |(last, first)| last - first)
 }
 
-/// Returns the sessions in which anything matches a filter, the newest first.
-fn sessions(reader: &Reader, filter: &Filter) -> Result<Vec<Session>> {
-    let matching = if filter.is_empty() { None } else { Some(reader.sessions_with(filter)?) };
-    let matches = |id: &str| matching.as_ref().is_none_or(|numbers| numbers.contains(&reader.session_number(id)));
-    let files = reader.checkpoints()?;
-    let mut by_session: BTreeMap<&str, Vec<&Checkpoint>> = BTreeMap::new();
-    for file in files.iter().filter(|file| file.source_kind() != SourceKind::History) {
-        by_session.entry(file.session_id()).or_default().push(file);
-    }
-    let mut found = Vec::with_capacity(by_session.len());
-    for (id, files) in by_session.into_iter().filter(|(id, _)| matches(id)) {
-        found.extend(from_files_or_history(reader, id, &files)?);
-    }
-    let mut histories: BTreeMap<String, Vec<Document>> = BTreeMap::new();
-    for prompt in reader.lone_history()?.into_iter().filter(|prompt| matches(&prompt.session)) {
-        histories.entry(prompt.session.clone()).or_default().push(prompt);
-    }
-    for (id, prompts) in &mut histories {
-        prompts.sort_by_key(|prompt| (prompt.timestamp, prompt.line));
-        found.extend(from_history(id, prompts));
-    }
-    set_continues(&mut found);
-    found.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.id.cmp(&b.id)));
-    Ok(found)
-}
-
-/// Sets [`Session::continues`]. Transcripts only record the opposite direction.
-fn set_continues(sessions: &mut [Session]) {
-    let before: BTreeMap<Untrusted, Untrusted> =
-        sessions.iter().filter_map(|session| Some((session.continued_in.clone()?, session.id.clone()))).collect();
-    for session in sessions {
-        session.continues = before.get(&session.id).cloned();
-    }
+/// Describes sessions from their files.
+fn describe_all(reader: &Reader, all: &[SessionFiles]) -> Result<Vec<Session>> {
+    let describe = |files: &SessionFiles| {
+        let files = reader.checkpoints_of(files)?;
+        let id = files.first().map_or("", |file| file.session_id());
+        from_files_or_history(reader, id, &files.iter().collect::<Vec<_>>())
+    };
+    let described = all.par_iter().map(describe).collect::<Result<Vec<_>>>()?;
+    Ok(described.into_iter().flatten().collect())
 }
 
 /// Describes a session from its files, or else from the prompt history.
@@ -285,14 +264,11 @@ fn from_files(reader: &Reader, id: &str, files: &[&Checkpoint]) -> Result<Option
     let of_kind = |kind| files.iter().copied().filter(move |file| file.source_kind() == kind && !file.forgotten);
     let agents: Vec<&Checkpoint> = of_kind(SourceKind::Agent).collect();
     let both = of_kind(SourceKind::Session).chain(agents.iter().copied());
+    let both = both.filter(|file| !agents.is_empty() || file.is_worth_listing());
     let best = both.map(|file| (file.summary(), file)).min_by_key(|(summary, _)| summary.rank());
     let Some((summary, file)) = best.filter(|_| !id.is_empty()) else { return Ok(None) };
     let main = Some(file).filter(|file| file.source_kind() == SourceKind::Session);
     let state = &file.state;
-    let is_empty = state.documents == 0 && state.subagents_seen.is_empty() && state.title().is_none();
-    if main.is_some() && agents.is_empty() && is_empty {
-        return Ok(None);
-    }
     let own = main.map(|file| &file.state);
     let all = || own.into_iter().chain(agents.iter().map(|file| &file.state));
     let changed: BTreeSet<u64> = all().flat_map(|state| state.totals.changed.iter().copied()).collect();

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use jiff::civil::{Date, Weekday};
 use serde::Serialize;
 
+use crate::archive::filters;
 use crate::archive::note::Note;
 pub use crate::archive::prices::{Long, PRICES_OF, Price, Prices, Tokens};
 use crate::archive::request::{Context, StatsRequest};
-use crate::archive::scope;
 use crate::archive::search::unknown_name;
 use crate::error::Result;
 use crate::index::Reader;
@@ -199,7 +199,7 @@ pub struct StatsAnswer {
 
 /// Counts the messages that match a request.
 pub(crate) fn answer(reader: &Reader, request: &StatsRequest, context: &Context) -> Result<StatsAnswer> {
-    let mut filter = scope::filter(&request.filters, context)?;
+    let mut filter = filters::filter(&request.filters, context)?;
     // Other requests leave out the running session; its cost counts too.
     filter.without_session = None;
     let mut notes: Vec<Note> = reader.unknown_names(&filter)?.into_iter().map(unknown_name).collect();

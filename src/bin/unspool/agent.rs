@@ -7,7 +7,7 @@ use unspool::archive::request::{
 };
 use unspool::archive::{Archive, FileAnswer};
 use unspool::error::{Error, ErrorKind, Result};
-use unspool::render::agent::{Next, Reading, View};
+use unspool::render::agent::{ConversationPart, Next, View};
 
 /// Messages before the one that was asked for.
 const BEFORE: usize = 2;
@@ -27,7 +27,7 @@ pub(crate) struct Part {
     pub(crate) query: Option<String>,
     pub(crate) before: Option<usize>,
     pub(crate) after: Option<usize>,
-    pub(crate) reading: Reading,
+    pub(crate) reading: ConversationPart,
 }
 
 /// Returns the way in which answers are shown to an agent.

@@ -280,7 +280,7 @@ pub(crate) fn why_no_ui() -> Option<&'static str> {
     (!is_terminal).then_some("this is not a terminal")
 }
 
-/// Returns the reason why a picker cannot draw, if there is one. Its answer goes to stdout, which is no terminal then.
+/// Returns the reason why a picker cannot draw, if there is one. Its answer goes to stdout, which is usually a pipe.
 pub(crate) fn why_no_picker() -> Option<&'static str> {
     use std::io::IsTerminal as _;
     match why_no_ui() {

@@ -8,7 +8,7 @@ use crate::document::clean;
 use crate::document::shell::{is_shell, touched};
 use crate::document::{Document, Kind, MessageKey, Role, Wordless, normal_path};
 use crate::transcript::discover::SourceKind;
-use crate::transcript::{Block, Event, Trace, Usage, print_of};
+use crate::transcript::{Block, Event, Trace, Usage, text_fingerprint};
 
 /// The number of open calls remembered. The limit is needed because about 0.3 % of calls never get a result (measured).
 const CALLS_KEPT: usize = 256;
@@ -163,5 +163,5 @@ impl Builder<'_> {
 fn trace_of_text(tool: Option<&str>, text: &str) -> Option<Trace> {
     let (first, contents) = clean::numbered(text).filter(|_| tool == Some("Read"))?;
     let count = contents.split('\n').count() as u64;
-    Some(Trace { contents: Some(print_of(&contents)), lines: Some([first, count, 0]), ..Trace::default() })
+    Some(Trace { contents: Some(text_fingerprint(&contents)), lines: Some([first, count, 0]), ..Trace::default() })
 }

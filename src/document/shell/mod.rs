@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::document::clean::normal_path;
 pub(super) use crate::document::shell::reach::Reach;
-use crate::document::shell::split::{Part, Piece, Simple, Word, split};
+use crate::document::shell::split::{Part, Piece, SimpleCommand, Word, split};
 
 /// The effect of a command on one file.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -112,7 +112,7 @@ impl Shell {
     }
 
     /// Records the effects of one simple command.
-    fn run(&mut self, simple: &Simple) {
+    fn run(&mut self, simple: &SimpleCommand) {
         let mut words: &[Word] = &simple.words;
         while let [first, rest @ ..] = words {
             match first.literal() {

@@ -2,7 +2,7 @@
 //! formatters, version control, scripts, and editing commands whose files only a running shell knows. Pure.
 
 use crate::document::shell::formatters::{after_runner, formatter, has, is_format_task, is_rewriter, names_formatting};
-use crate::document::shell::split::{Part, Simple, Word};
+use crate::document::shell::split::{Part, SimpleCommand, Word};
 use crate::document::shell::{Shell, has_extension, operands};
 
 /// A place in which a command may change files.
@@ -105,7 +105,7 @@ const WRITES: [&str; 16] = [
 
 impl Shell {
     /// Records the places in which a command may change files.
-    pub(super) fn reach(&mut self, words: &[Word], simple: &Simple) {
+    pub(super) fn reach(&mut self, words: &[Word], simple: &SimpleCommand) {
         let words = after_runner(words);
         let Some((name, arguments)) = words.split_first() else { return };
         let Some(name) = name.literal().map(|name| name.rsplit('/').next().unwrap_or(name)) else { return };
@@ -115,7 +115,7 @@ impl Shell {
             "xargs" => {
                 let command = operands(arguments, &["-n", "-P", "-I", "-L", "-d"]);
                 let at = command.first().and_then(|first| position(arguments, first));
-                self.reach(at.map(|at| &arguments[at..]).unwrap_or_default(), &Simple::default());
+                self.reach(at.map(|at| &arguments[at..]).unwrap_or_default(), &SimpleCommand::default());
             }
             "sed" | "perl" if edits_in_place(name, arguments) => self.reach_unnamed(arguments),
             "cp" if has(arguments, &["-r", "-R", "-a", "-rf", "--recursive"]) => self.reach_target(arguments),
@@ -210,7 +210,7 @@ impl Shell {
         (folder, end.filter(|end| end.chars().all(char::is_alphanumeric)).into_iter().collect())
     }
 
-    fn git_reach(&mut self, arguments: &[Word], simple: &Simple) {
+    fn git_reach(&mut self, arguments: &[Word], simple: &SimpleCommand) {
         let mut arguments = arguments;
         let mut folder = self.cwd.clone();
         while let [option, value, rest @ ..] = arguments {

@@ -4,7 +4,7 @@
 #[derive(Debug, PartialEq)]
 pub(super) enum Piece {
     /// A command with its words and redirections.
-    Command(Simple),
+    Command(SimpleCommand),
     /// `(`: a subshell starts.
     Open,
     /// `)`: a subshell ends.
@@ -13,7 +13,7 @@ pub(super) enum Piece {
 
 /// A simple command: words and redirections, without operators between them.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Simple {
+pub(super) struct SimpleCommand {
     pub(super) words: Vec<Word>,
     pub(super) redirects: Vec<Redirect>,
     /// The text of its here-document.
@@ -65,7 +65,8 @@ impl Word {
 
 /// Splits a command line.
 pub(super) fn split(command: &str) -> Vec<Piece> {
-    let mut splitter = Splitter { rest: command, pieces: Vec::new(), current: Simple::default(), waiting: Vec::new() };
+    let mut splitter =
+        Splitter { rest: command, pieces: Vec::new(), current: SimpleCommand::default(), waiting: Vec::new() };
     splitter.run();
     splitter.pieces
 }
@@ -75,10 +76,18 @@ struct Splitter<'c> {
     rest: &'c str,
     pieces: Vec<Piece>,
     /// The command being read.
-    current: Simple,
-    /// Here-documents whose text begins on the next line: the delimiter, whether the text is literal, whether leading
-    /// tabs are removed, and the index in `pieces` of its command (`None`: the one being read).
-    waiting: Vec<(String, bool, bool, Option<usize>)>,
+    current: SimpleCommand,
+    /// Here-documents whose text starts on the next line.
+    waiting: Vec<PendingHeredoc>,
+}
+
+/// A here-document whose text has not been read yet.
+struct PendingHeredoc {
+    delimiter: String,
+    is_literal: bool,
+    strips_tabs: bool,
+    /// Its command, as an index into the pieces; `None` if that is still being read.
+    command: Option<usize>,
 }
 
 impl<'c> Splitter<'c> {
@@ -125,11 +134,12 @@ impl<'c> Splitter<'c> {
     /// Finishes the command being read, if there is one.
     fn end_command(&mut self) {
         let done = std::mem::take(&mut self.current);
-        if done != Simple::default() || self.waiting.iter().any(|(.., owner)| owner.is_none()) {
+        // A here-document without a command still makes an empty one.
+        if done != SimpleCommand::default() || self.waiting.iter().any(|heredoc| heredoc.command.is_none()) {
             let at = self.pieces.len();
-            self.waiting.iter_mut().for_each(|(.., owner)| {
-                owner.get_or_insert(at);
-            });
+            for heredoc in &mut self.waiting {
+                heredoc.command.get_or_insert(at);
+            }
             self.pieces.push(Piece::Command(done));
         }
     }
@@ -175,7 +185,7 @@ impl<'c> Splitter<'c> {
     fn heredoc(&mut self, after: &'c str) {
         let (strips_tabs, after) = after.strip_prefix('-').map_or((false, after), |after| (true, after));
         let after = after.trim_start_matches([' ', '\t']);
-        let is_quoted = after.starts_with(['\'', '"', '\\']);
+        let is_literal = after.starts_with(['\'', '"', '\\']);
         self.rest = after;
         let word = self.word();
         let delimiter: String = word
@@ -183,17 +193,17 @@ impl<'c> Splitter<'c> {
             .iter()
             .filter_map(|part| if let Part::Literal(text) = part { Some(text.as_str()) } else { None })
             .collect();
-        self.waiting.push((delimiter, is_quoted, strips_tabs, None));
+        self.waiting.push(PendingHeredoc { delimiter, is_literal, strips_tabs, command: None });
     }
 
     /// Reads the texts of the waiting here-documents, which begin on the line after their command.
     fn read_heredocs(&mut self) {
-        for (delimiter, is_quoted, strips_tabs, owner) in std::mem::take(&mut self.waiting) {
-            let (text, rest) = heredoc_text(self.rest, &delimiter, strips_tabs);
+        for heredoc in std::mem::take(&mut self.waiting) {
+            let (text, rest) = heredoc_text(self.rest, &heredoc.delimiter, heredoc.strips_tabs);
             self.rest = rest;
-            let is_plain = is_quoted || !text.contains(['$', '`', '\\']);
+            let is_plain = heredoc.is_literal || !text.contains(['$', '`', '\\']);
             let word = Word(vec![if is_plain { Part::Literal(text) } else { Part::Unknown }]);
-            if let Some(Piece::Command(command)) = owner.and_then(|at| self.pieces.get_mut(at)) {
+            if let Some(Piece::Command(command)) = heredoc.command.and_then(|at| self.pieces.get_mut(at)) {
                 command.heredoc = Some(word);
             }
         }

@@ -16,8 +16,8 @@ use tantivy::{Score, Term};
 use crate::index::rank::common_words::is_common;
 use crate::index::rank::spelling::Corrections;
 use crate::index::rank::weights::{
-    COPIED_LINE, JOINED_CAP, NEIGHBOURS, NEIGHBOURS_CAP, PART_CAP, PATH_OF_FILE, SELECTED, TELLING, VERY_RARE,
-    WORD_FOR_WORD,
+    COPIED_LINE, JOINED_CAP, MIN_WORDS_IN_ORDER, NEIGHBOURS, NEIGHBOURS_CAP, PART_CAP, PATH_OF_FILE, SELECTED,
+    VERY_RARE, WORD_FOR_WORD,
 };
 use crate::index::read::Reader;
 use crate::index::read::filter::{Clause, beginning, exact};
@@ -131,7 +131,7 @@ impl Reader {
             return Some(Box::new(BooleanQuery::intersection(phrases.collect())));
         }
         let sequence = corrected_sequence(query, corrections);
-        let weight = if query.chunks.len() >= TELLING { WORD_FOR_WORD } else { 1.0 };
+        let weight = if query.chunks.len() >= MIN_WORDS_IN_ORDER { WORD_FOR_WORD } else { 1.0 };
         (sequence.len() > 1).then(|| boosted(phrase(self.fields.body, &sequence), weight))
     }
 

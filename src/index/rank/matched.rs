@@ -1,4 +1,4 @@
-//! How much of a query the best hits contain.
+//! Finds the words of a query that the best hits do not contain.
 
 use crate::error::Result;
 use crate::index::rank::candidates::term;

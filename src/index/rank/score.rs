@@ -17,8 +17,9 @@ use crate::index::rank::common_words::significant;
 use crate::index::rank::seek::Probe;
 use crate::index::rank::spelling::Corrections;
 use crate::index::rank::weights::{
-    AGE_HALF, AGE_SHARE, ANSWER, AS_ONE, AS_TYPED_IN_ONE, BY_NO_CHANCE, COVERED_LEAST, FILE_CHANGED, FILE_READ, HUMAN,
-    IN_ORDER, LOOSE_PART, META, OTHER_FORM_COVERED, PAIRS_COMPARED, SCATTERED, TITLE, TOOL_OUTPUT, UNKNOWN_SESSION,
+    AGE_HALF, AGE_SHARE, ANSWER, AS_ONE, AS_TYPED_IN_ONE, COVERED_LEAST, FILE_CHANGED, FILE_READ, HUMAN, IN_ORDER,
+    LIFTED_WORDS_IN_ORDER, LOOSE_PART, META, OTHER_FORM_COVERED, PAIRS_COMPARED, SCATTERED, TITLE, TOOL_OUTPUT,
+    UNKNOWN_SESSION,
 };
 use crate::index::rank::{Factors, Search};
 use crate::index::read::Reader;
@@ -55,7 +56,7 @@ impl Reader {
         let in_order = IN_ORDER[length.min(IN_ORDER.len() - 1)];
         let is_one_chunk = search.query.chunks.len() == 1;
         // Many listings contain a path, so its order says little.
-        let is_distinctive = length >= BY_NO_CHANCE && search.query.shape != Shape::Path;
+        let is_distinctive = length >= LIFTED_WORDS_IN_ORDER && search.query.shape != Shape::Path;
         let prior = prior_for(search.query);
         let mut factors = HashMap64::default();
         let title = |hit: &RawHit| if hit.is_nameless { UNKNOWN_SESSION } else { 1.0 };

@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 // Candidates: the documents that are selected, and those of them that are rescored.
 
 /// The most documents that the words of a query may select, however large the index is. More common words only rank.
-/// Buys 0 / 0.
+/// Gain: 0 / 0.
 pub(super) const SELECTED: u64 = 6000;
 /// The number of best candidates that are rescored with all factors. Buys 1 / 1.
 pub(super) const RESCORED: usize = 200;
@@ -23,9 +23,9 @@ pub(super) const RESERVED: usize = 100;
 /// A word in at most this many documents is very rare. Buys 1 / 1.
 pub(super) const VERY_RARE: u64 = 50;
 /// This many words in a row hardly ever match by chance. Buys 0 / 0.
-pub(super) const TELLING: usize = 3;
+pub(super) const MIN_WORDS_IN_ORDER: usize = 3;
 /// The weight of all words in a row. High enough that even the longest text that contains them is rescored.
-/// Buys 0 / 0.
+/// Gain: 0 / 0.
 pub(super) const WORD_FOR_WORD: f32 = 3.0;
 /// The weight of two neighbouring words of the query. Buys 0 / 0.
 pub(super) const NEIGHBOURS: f32 = 0.3;
@@ -69,7 +69,7 @@ pub(super) const COVERED_LEAST: f32 = 0.05;
 /// Another form of a word, as a share of the word, when coverage is measured. Buys 0 / 0.
 pub(super) const OTHER_FORM_COVERED: f32 = 0.8;
 /// A part of an identifier of the query, as a share of it, if the document does not contain the identifier.
-/// Buys 0 / 0.
+/// Gain: 0 / 0.
 pub(super) const LOOSE_PART: f32 = 0.5;
 /// A document with a smaller share of the query is a weak hit.
 pub(super) const WEAK: f32 = 0.34;
@@ -85,13 +85,13 @@ pub(super) const IN_ORDER: [f32; 4] = [1.0, 1.0, 2.0, 4.0];
 /// The factor for the whole query as one identifier. Buys 2 / 3.
 pub(super) const AS_ONE: f32 = 2.5;
 /// The same for a query that is an identifier itself. Multiplied with the factor for all words in order.
-/// Buys 1 / 2.
+/// Gain: 1 / 2.
 pub(super) const AS_TYPED_IN_ONE: f32 = 2.0;
 /// The factor for the query letter by letter, punctuation included. Buys 4 / 11.
 pub(super) const AS_TYPED: f32 = 1.5;
 /// This many words in order do not match by chance. A long text with them comes before short ones with the same words.
-/// Buys 0 / 0.
-pub(super) const BY_NO_CHANCE: usize = 4;
+/// Gain: 0 / 0.
+pub(super) const LIFTED_WORDS_IN_ORDER: usize = 4;
 /// The most texts that are read to compare them letter by letter. Buys 4 / 12.
 pub(super) const READ_CAP: usize = 64;
 
@@ -107,7 +107,7 @@ pub(super) const AGE_HALF: f32 = 90.0 * 86_400_000.0;
 /// The weight of another form of a word. Buys 0 / -1.
 pub(super) const OTHER_FORM: f32 = 0.5;
 /// The most pieces of a query whose words are also searched in other forms. In a longer query, each word matters less.
-/// Buys 0 / -1.
+/// Gain: 0 / -1.
 pub(super) const FORMS_CAP: usize = 12;
 /// The most documents that may contain a word that is also searched in other forms. A more common word is found often
 /// enough as it is. Buys 0 / 0.

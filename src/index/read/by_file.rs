@@ -66,10 +66,12 @@ impl Reader {
         self.fetch_matches(&query)
     }
 
-    /// Returns the calls of a tool that were made in certain working directories, at or after a time.
+    /// Returns the documents of a kind, and of a tool, that were written in certain working directories, at or after a
+    /// time.
     pub fn calls_in(
         &self,
-        tool: &str,
+        kind: Kind,
+        tool: Option<&str>,
         is_wanted: &dyn Fn(&str) -> bool,
         since: i64,
     ) -> Result<Vec<(FileKey, Document)>> {
@@ -79,8 +81,8 @@ impl Reader {
             let since = Condition { test: Test::Since(since), negated: false, span: None };
             let mut clauses = self.clauses(&Filter { conditions: vec![since], ..Filter::default() })?;
             clauses.push((Occur::Must, any(folders.collect())));
-            clauses.push((Occur::Must, term(self.fields.kind, Kind::ToolUse.name())));
-            clauses.push((Occur::Must, term(self.fields.tool, tool)));
+            clauses.push((Occur::Must, term(self.fields.kind, kind.name())));
+            clauses.extend(tool.map(|tool| (Occur::Must, term(self.fields.tool, tool))));
             Ok(BooleanQuery::new(clauses))
         })?;
         self.fetch_matches(&query)

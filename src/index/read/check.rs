@@ -1,8 +1,11 @@
-//! Checks that the files of each segment belong together.
+//! Checks an index: leftovers, the damage flag, checksums, and that the files of each segment belong together.
 //!
 //! A checksum covers the contents of one file. So it does not notice a missing file of positions, or two files of the
 //! same kind that were exchanged between segments. Here a sample of the documents is read from the store, and compared
 //! with the columns, the terms, the positions and the lengths of texts.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::Postings as _;
@@ -12,8 +15,10 @@ use tantivy::{DocAddress, DocId, DocSet as _, SegmentOrdinal, SegmentReader, Ter
 
 use crate::document::Document;
 use crate::error::Result;
+use crate::index::disk::{cleanup, damage_flag};
 use crate::index::errors::damaged;
 use crate::index::file_key::FileKey;
+use crate::index::open::{Header, check_sums};
 use crate::index::read::{Reader, holding};
 use crate::index::schema;
 use crate::index::store::sealed::Sealed;
@@ -27,6 +32,55 @@ const EXTENSIONS: [&str; 6] = ["store", "fast", "term", "idx", "pos", "fieldnorm
 const MAX_TEXT: usize = 64 << 10;
 
 impl Reader {
+    /// Reports whether a writer would remove anything from the folder. Costs one directory listing.
+    pub fn has_leftovers(&self) -> bool {
+        let segments = self.searcher.segment_readers().iter();
+        let named = segments.map(|segment| (segment.segment_id().uuid_string(), segment.delete_opstamp())).collect();
+        cleanup::has_leftovers(&self.path, &named)
+    }
+
+    /// Returns the files in the folder that neither unspool nor tantivy created.
+    pub fn strangers(&self) -> Vec<PathBuf> {
+        cleanup::strangers(&self.path)
+    }
+
+    /// Reports whether the index must be checked before anything is added: the last run that wrote it did not finish,
+    /// or the damage flag is set.
+    pub fn is_suspect(&self) -> bool {
+        damage_flag::is_there(&self.path) || self.last_run_failed()
+    }
+
+    /// Reports whether the run that made the last commit did not finish.
+    fn last_run_failed(&self) -> bool {
+        let payload = self.index.load_metas().ok().and_then(|metas| metas.payload);
+        payload.and_then(|payload| serde_json::from_str::<Header>(&payload).ok()).is_some_and(|header| !header.clean)
+    }
+
+    /// Compares every file of the index with its checksum, checks that the files of each segment belong together, and
+    /// reads every stored entry. A merge copies a damaged block as it is, and gives the copy a matching checksum.
+    pub fn check_sums(&self) -> Result<()> {
+        let check = || {
+            check_sums(&self.path, &self.index)?;
+            self.check_segments()?;
+            self.read_all()
+        };
+        let checked = match catch_unwind(AssertUnwindSafe(check)) {
+            Ok(checked) => checked,
+            Err(_) => Err(damaged(&self.path, "one of its files cannot be read")),
+        };
+        checked.map_err(|error| damage_flag::met(&self.path, error))
+    }
+
+    /// Reads every stored entry.
+    fn read_all(&self) -> Result<()> {
+        for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
+            for doc in reader.doc_ids_alive() {
+                self.sealed(DocAddress::new(ord as u32, doc))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that every file of the last commit exists, and that the files of each segment belong together.
     pub(in crate::index) fn check_segments(&self) -> Result<()> {
         if self.schema != schema::schema().0 {

@@ -16,7 +16,7 @@ use tantivy::schema::{Field, IndexRecordOption};
 use crate::document::normal_path;
 use crate::error::Result;
 use crate::index::read::Reader;
-use crate::index::schema::{AGENT, ERROR};
+use crate::index::schema::{AGENT, CHECKPOINT_KIND, ERROR};
 use crate::query::glob;
 use crate::query::names::{self, Naming};
 use crate::query::{Condition, Filter, Test};
@@ -112,6 +112,12 @@ impl Reader {
         Ok(clauses)
     }
 
+    /// Checkpoints have times too, but are never a match.
+    fn in_time(&self, range: RangeQuery) -> Box<dyn TantivyQuery> {
+        let checkpoints = exact(self.fields.kind, CHECKPOINT_KIND);
+        Box::new(BooleanQuery::new(vec![(Occur::Must, Box::new(range)), (Occur::MustNot, checkpoints)]))
+    }
+
     fn condition(&self, condition: &Condition) -> tantivy::Result<Box<dyn TantivyQuery>> {
         let fields = &self.fields;
         let time = |at: i64| Term::from_field_i64(fields.time, at);
@@ -120,8 +126,8 @@ impl Reader {
             Test::Kind(kind) => exact(fields.kind, kind.name()),
             Test::Error => exact(fields.flag, ERROR),
             Test::Agent => exact(fields.flag, AGENT),
-            Test::Since(at) => Box::new(RangeQuery::new(Bound::Included(time(*at)), Bound::Unbounded)),
-            Test::Until(at) => Box::new(RangeQuery::new(Bound::Unbounded, Bound::Included(time(*at)))),
+            Test::Since(at) => self.in_time(RangeQuery::new(Bound::Included(time(*at)), Bound::Unbounded)),
+            Test::Until(at) => self.in_time(RangeQuery::new(Bound::Unbounded, Bound::Included(time(*at)))),
             Test::Session(id) => {
                 let mut ids = vec![id.clone(), id.to_lowercase()];
                 ids.dedup();

@@ -3,6 +3,9 @@
 pub(in crate::index) mod entries;
 pub(in crate::index) mod filter;
 pub(in crate::index) mod rows;
+pub(in crate::index) mod checkpoints;
+pub(in crate::index) mod titles;
+pub(in crate::index) mod sessions;
 pub(in crate::index) mod outline;
 pub(in crate::index) mod by_file;
 pub(in crate::index) mod catalog;
@@ -13,7 +16,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rayon::prelude::*;
 use serde::Serialize;
 use tantivy::collector::Count;
 use tantivy::postings::SegmentPostings;
@@ -23,20 +25,16 @@ use tantivy::{DocAddress, DocId, DocSet as _, ReloadPolicy, Searcher, SegmentRea
 
 use crate::document::{Document, Kind};
 use crate::error::Result;
-use crate::index::checkpoint::{Checkpoint, FORGOTTEN, Known};
+use crate::index::checkpoint::Checkpoint;
+use crate::index::disk::damage_flag;
 use crate::index::disk::directory::SafeDirectory;
-use crate::index::disk::{cleanup, damage_flag};
 use crate::index::errors::{damage, damaged, tantivy_error};
 use crate::index::file_key::FileKey;
-use crate::index::file_summary::FileSummary;
 use crate::index::hash_map::{HashMap64, HashSet64};
-use crate::index::open::{Header, check_sums, empty_store, open_checked, register};
+use crate::index::open::{empty_store, open_checked, register};
 use crate::index::read::entries::Opened;
-use crate::index::schema::{self, CHECKPOINT_KIND, Fields, MAIN_FILE, SEEN};
+use crate::index::schema::{self, CHECKPOINT_KIND, Fields, SEEN};
 use crate::index::store::ids::uuid_bytes;
-
-/// Number of checkpoints that a thread reads at a time.
-const CHUNK: usize = 32;
 
 /// An index open for reading.
 pub struct Reader {
@@ -130,90 +128,6 @@ impl Reader {
             Err(_) => Err(damaged(&self.path, "one of its files cannot be read")),
         };
         read.map_err(|error| damage_flag::met(&self.path, error))
-    }
-
-    /// Returns the state hash of every indexed file.
-    pub fn known(&self) -> Result<Known> {
-        self.guarded(|| {
-            let mut known = HashMap::new();
-            let checkpoints = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
-            for reader in self.searcher.segment_readers() {
-                let keys = reader.fast_fields().u64("group")?;
-                let stats = reader.fast_fields().u64("stat")?;
-                for doc in holding(reader, &checkpoints)? {
-                    if let (Some(key), Some(stat)) = (keys.first(doc), stats.first(doc)) {
-                        // Two checkpoints of one file contradict each other, so the file counts as never read.
-                        known.entry(FileKey::from_number(key)).and_modify(|known| *known = 0).or_insert(stat);
-                    }
-                }
-            }
-            Ok(Known(known))
-        })
-    }
-
-    /// Returns the checkpoint of a file. `None` if it was not read, or if its checkpoint is damaged or not unique.
-    pub fn checkpoint(&self, key: FileKey) -> Result<Option<Checkpoint>> {
-        let found = self.with_term(&Term::from_field_text(self.fields.checkpoint, &key.text()))?;
-        match found.as_slice() {
-            [address] => Ok(self.checkpoint_at(*address).ok()),
-            _ => Ok(None),
-        }
-    }
-
-    /// Returns the checkpoint of a file that can no longer be read. If several contradict each other, returns the one
-    /// that covers most of the file.
-    pub fn last_checkpoint(&self, key: FileKey) -> Result<Option<Checkpoint>> {
-        let found = self.with_term(&Term::from_field_text(self.fields.checkpoint, &key.text()))?;
-        let read = found.into_iter().filter_map(|address| self.checkpoint_at(address).ok());
-        Ok(read.max_by_key(|checkpoint| (checkpoint.offset, checkpoint.state.documents)))
-    }
-
-    /// Returns the checkpoints of all files, sorted by path.
-    pub fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
-        let kind = self.schema.get_field("kind").unwrap_or(self.fields.kind);
-        let addresses = self.with_term(&Term::from_field_text(kind, CHECKPOINT_KIND))?;
-        let read = |chunk: &[DocAddress]| chunk.iter().map(|at| self.checkpoint_at(*at)).collect::<Result<Vec<_>>>();
-        let chunks = addresses.par_chunks(CHUNK).map(read).collect::<Result<Vec<_>>>()?;
-        let mut all: Vec<Checkpoint> = chunks.into_iter().flatten().collect();
-        all.sort_by_cached_key(Checkpoint::path);
-        Ok(all)
-    }
-
-    /// Returns the summary of a file. `None` if it was not read, or if its checkpoint is not unique.
-    pub fn summary(&self, key: FileKey) -> Result<Option<FileSummary>> {
-        let found = self.with_term(&Term::from_field_text(self.fields.checkpoint, &key.text()))?;
-        match found.as_slice() {
-            [address] => self.summary_at(*address).map(Some),
-            _ => Ok(None),
-        }
-    }
-
-    /// Returns the summary that represents a session: that of its own transcript, or of another of its files if it has
-    /// none.
-    pub fn session_summary(&self, session: &str) -> Result<Option<FileSummary>> {
-        let of_session = Term::from_field_text(self.fields.session, session);
-        let main = Term::from_field_text(self.fields.flag, MAIN_FILE);
-        let any = Term::from_field_text(self.fields.kind, CHECKPOINT_KIND);
-        for term in [main, any] {
-            let found = self.guarded(|| self.with_both(&of_session, &term))?;
-            if !found.is_empty() {
-                let summaries = found.into_iter().map(|at| self.summary_at(at)).collect::<Result<Vec<_>>>()?;
-                return Ok(summaries.into_iter().min_by_key(FileSummary::rank));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the sessions that the user removed from the index for good.
-    pub fn forgotten_sessions(&self) -> Result<HashSet<String>> {
-        let known = self.known()?;
-        let mut sessions = HashSet::new();
-        for (key, _) in known.0.iter().filter(|(_, stat)| **stat == FORGOTTEN) {
-            for address in self.with_term(&Term::from_field_text(self.fields.checkpoint, &key.text()))? {
-                sessions.insert(self.checkpoint_at(address)?.session_id().to_string());
-            }
-        }
-        Ok(sessions)
     }
 
     /// Counts the documents of a file, without copies of subagents' messages.
@@ -330,90 +244,9 @@ impl Reader {
         })
     }
 
-    /// Returns titles that other files give to a session by naming a message that the session has too. The latest comes
-    /// last, regardless of the position in the index.
-    pub fn titles_by_leaf(&self, session: &str) -> Result<Vec<String>> {
-        let leaves = match self.leaves.get() {
-            Some(leaves) => leaves,
-            None => {
-                let found = self.find_leaves()?;
-                self.leaves.get_or_init(|| found)
-            }
-        };
-        if leaves.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut found = self.guarded(|| {
-            let mut found = Vec::new();
-            let term = Term::from_field_text(self.fields.session, session);
-            for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
-                let groups = &self.columns(ord as u32)?.group;
-                let titles_of = |doc| groups.first(doc).and_then(|group| leaves.get(&group));
-                found.extend(holding(reader, &term)?.into_iter().filter_map(titles_of).flatten());
-            }
-            Ok(found)
-        })?;
-        found.sort_unstable();
-        found.dedup();
-        let mut titles = self.documents(&found)?;
-        titles.sort_by(|a, b| (a.timestamp, a.line, &a.text).cmp(&(b.timestamp, b.line, &b.text)));
-        Ok(titles.into_iter().map(|document| document.text).collect())
-    }
-
-    /// Returns the session of a title that identifies its session by a message. The outer `None` means that the title
-    /// does not name a message, the inner one that the message is unknown.
-    pub(in crate::index) fn named_session(&self, address: DocAddress) -> tantivy::Result<Option<Option<String>>> {
-        let column = self.searcher.segment_reader(address.segment_ord).fast_fields().u64("leaf")?;
-        if column.first(address.doc_id).is_none() {
-            return Ok(None);
-        }
-        let leaf = self.document(address).ok().and_then(|title| title.title_leaf.map(|leaf| (leaf, title.session)));
-        let line = leaf.and_then(|(leaf, session)| self.by_uuid(&leaf, &session).ok().flatten());
-        Ok(Some(line.map(|line| line.session)))
-    }
-
-    /// Finds all titles that identify their session by a message, keyed by that message.
-    fn find_leaves(&self) -> Result<HashMap64<Vec<DocAddress>>> {
-        let titles = self.with_term(&Term::from_field_text(self.fields.kind, Kind::Title.name()))?;
-        self.guarded(|| {
-            let mut leaves: HashMap64<Vec<DocAddress>> = HashMap64::default();
-            for segment in titles.chunk_by(|a, b| a.segment_ord == b.segment_ord) {
-                let column = self.searcher.segment_reader(segment[0].segment_ord).fast_fields().u64("leaf")?;
-                for (leaf, at) in segment.iter().filter_map(|at| Some((column.first(at.doc_id)?, *at))) {
-                    leaves.entry(leaf).or_default().push(at);
-                }
-            }
-            Ok(leaves)
-        })
-    }
-
-    /// Reports whether a writer would remove anything from the folder. Costs one directory listing.
-    pub fn has_leftovers(&self) -> bool {
-        let segments = self.searcher.segment_readers().iter();
-        let named = segments.map(|segment| (segment.segment_id().uuid_string(), segment.delete_opstamp())).collect();
-        cleanup::has_leftovers(&self.path, &named)
-    }
-
-    /// Returns the files in the folder that neither unspool nor tantivy created.
-    pub fn strangers(&self) -> Vec<PathBuf> {
-        cleanup::strangers(&self.path)
-    }
-
-    /// Reports whether the index must be checked before anything is added: the last run that wrote it did not finish,
-    /// or the damage flag is set.
-    pub fn is_suspect(&self) -> bool {
-        damage_flag::is_there(&self.path) || self.last_run_failed()
-    }
-
     /// Reports whether the index is empty: it has no documents and no checkpoints.
     pub fn is_blank(&self) -> bool {
         self.searcher.num_docs() == 0
-    }
-
-    /// Reports whether the run that made the last commit did not finish.
-    fn last_run_failed(&self) -> bool {
-        let payload = self.index.load_metas().ok().and_then(|metas| metas.payload);
-        payload.and_then(|payload| serde_json::from_str::<Header>(&payload).ok()).is_some_and(|header| !header.clean)
     }
 
     /// Returns the number of documents, with checkpoints.
@@ -433,31 +266,6 @@ impl Reader {
         let bytes = entries.filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum();
         let documents = self.searcher.num_docs().saturating_sub(checkpoints);
         Ok(Size { documents, segments: self.searcher.segment_readers().len(), bytes })
-    }
-
-    /// Compares every file of the index with its checksum, checks that the files of each segment belong together, and
-    /// reads every stored entry. A merge copies a damaged block as it is, and gives the copy a matching checksum.
-    pub fn check_sums(&self) -> Result<()> {
-        let check = || {
-            check_sums(&self.path, &self.index)?;
-            self.check_segments()?;
-            self.read_all()
-        };
-        let checked = match catch_unwind(AssertUnwindSafe(check)) {
-            Ok(checked) => checked,
-            Err(_) => Err(damaged(&self.path, "one of its files cannot be read")),
-        };
-        checked.map_err(|error| damage_flag::met(&self.path, error))
-    }
-
-    /// Reads every stored entry.
-    fn read_all(&self) -> Result<()> {
-        for (ord, reader) in self.searcher.segment_readers().iter().enumerate() {
-            for doc in reader.doc_ids_alive() {
-                self.sealed(DocAddress::new(ord as u32, doc))?;
-            }
-        }
-        Ok(())
     }
 
     /// Reports whether a session has a transcript, and is not only in the prompt history.

@@ -19,7 +19,7 @@ use crate::index::store::ids::{uuid_beginnings, uuid_bytes, whole_uuid};
 use crate::query::Filter;
 use crate::transcript::discover::SourceKind;
 
-/// Where a document is stored. Means nothing to another [`Reader`].
+/// The address of a document, valid only for the [`Reader`] that returned it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Spot(pub(in crate::index) DocAddress);
 

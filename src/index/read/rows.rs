@@ -10,7 +10,7 @@ use crate::document::{Document, Kind, Role};
 use crate::error::Result;
 use crate::index::checkpoint::Checkpoint;
 use crate::index::file_key::FileKey;
-use crate::index::read::Reader;
+use crate::index::read::{Reader, holding};
 use crate::index::schema::{CONTINUED, FAILED, TOKENS, WORDLESS, from_class, session_key};
 use crate::query::{Filter, Test};
 use crate::transcript::discover::SourceKind;
@@ -122,17 +122,29 @@ impl Reader {
         Ok(())
     }
 
-    /// Calls `each` for every message of the conversations themselves, without subagents, in no particular order. A
-    /// message has as many documents as it has parts. Reads only the columns that this needs.
-    pub fn each_message(&self, each: &mut dyn FnMut(MessageRow<'_>)) -> Result<()> {
+    /// Calls `each` for every message of a conversation itself, without subagents, in no particular order. A message has
+    /// as many documents as it has parts. Reads only the columns that this needs.
+    pub fn each_message_of(&self, session: &str, each: &mut dyn FnMut(MessageRow<'_>)) -> Result<()> {
+        let term = Term::from_field_text(self.fields.session, session);
+        self.guarded(|| {
+            for reader in self.searcher.segment_readers() {
+                let docs = holding(reader, &term)?;
+                if !docs.is_empty() {
+                    let columns = MessageColumns::open(reader)?;
+                    docs.into_iter().filter_map(|doc| columns.row(doc)).for_each(&mut *each);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls `each` for every message whose group is wanted, as [`Self::each_message_of`] does.
+    pub fn each_message_in(&self, is_wanted: &dyn Fn(u64) -> bool, each: &mut dyn FnMut(MessageRow<'_>)) -> Result<()> {
         self.guarded(|| {
             for reader in self.searcher.segment_readers() {
                 let columns = MessageColumns::open(reader)?;
-                for doc in reader.doc_ids_alive() {
-                    if let Some(row) = columns.row(doc) {
-                        each(row);
-                    }
-                }
+                let is_wanted = |doc: &DocId| columns.group.first(*doc).is_some_and(is_wanted);
+                reader.doc_ids_alive().filter(is_wanted).filter_map(|doc| columns.row(doc)).for_each(&mut *each);
             }
             Ok(())
         })

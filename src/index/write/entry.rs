@@ -9,8 +9,8 @@ use crate::document::{Document, Kind, MessageKey, Role, edits_files};
 use crate::index::checkpoint::Checkpoint;
 use crate::index::file_key::FileKey;
 use crate::index::schema::{
-    AGENT, CHECKPOINT_KIND, ERROR, Fields, MAIN_FILE, SEEN, WORDLESS, capped, class_of, seen_term, session_key,
-    subagent_seen, title_term,
+    AGENT, CHECKPOINT_KIND, ERROR, Fields, LISTED, MAIN_FILE, SEEN, WORDLESS, capped, class_of, continued_in,
+    seen_term, session_key, subagent_seen, title_term,
 };
 use crate::index::store::ids::{uuid_bytes, uuid_group};
 use crate::index::store::sealed::{seal_checkpoint, seal_document};
@@ -184,6 +184,15 @@ impl Fields {
         ];
         if checkpoint.source_kind() == SourceKind::Session && !checkpoint.summary().is_silent() {
             values.push((self.flag, Leaf::Name(MAIN_FILE)));
+        }
+        if checkpoint.is_worth_listing() {
+            values.push((self.flag, Leaf::Name(LISTED)));
+        }
+        if let Some(session) = checkpoint.state.continued_in.as_ref().filter(|_| !checkpoint.forgotten) {
+            values.push((self.flag, Leaf::Text(continued_in(session))));
+        }
+        if let Some(last) = checkpoint.state.last {
+            values.push((self.time, Leaf::Signed(last)));
         }
         if !checkpoint.state.wordless.is_empty() {
             values.push((self.flag, Leaf::Name(WORDLESS)));

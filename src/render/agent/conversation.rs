@@ -1,4 +1,4 @@
-//! Renders a part of a conversation, with a place from which the next part goes on.
+//! Renders a part of a conversation, with the position where the next part starts.
 
 use crate::archive::ConversationAnswer;
 use crate::archive::conversation::{Message, Piece};
@@ -28,7 +28,7 @@ pub enum Tools {
 
 /// The part of a conversation to show.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Reading {
+pub struct ConversationPart {
     /// How much of tool calls is shown.
     pub tools: Tools,
     /// The first line of the transcript.
@@ -39,7 +39,7 @@ pub struct Reading {
     pub to: Option<u64>,
 }
 
-/// A message as it is shown.
+/// A message, rendered.
 struct Block {
     line: u64,
     /// The line above it, if it is a message.
@@ -50,7 +50,7 @@ struct Block {
 
 impl View {
     /// Renders a conversation from `reading.from` on. The turns of the answer must begin there.
-    pub fn conversation(&self, answer: ConversationAnswer, reading: Reading) -> Result<String> {
+    pub fn conversation(&self, answer: ConversationAnswer, reading: ConversationPart) -> Result<String> {
         let mut page = Page::new(self, &self.conversation_head(&answer, reading));
         page.put(&title(self, &answer.session.title));
         let (lines, turns) = (answer.lines, answer.turns);
@@ -94,7 +94,7 @@ impl View {
         Ok(page.finish("end of the conversation", &[]))
     }
 
-    fn conversation_head(&self, answer: &ConversationAnswer, reading: Reading) -> Vec<String> {
+    fn conversation_head(&self, answer: &ConversationAnswer, reading: ConversationPart) -> Vec<String> {
         let session = &answer.session;
         let place = place(self, &session.project, &session.branch, session.last);
         let mut head = vec![format!("session {} · {place}", self.name(&session.id))];
@@ -113,7 +113,7 @@ impl View {
         head
     }
 
-    /// Returns a piece as it is shown, if it is. `line` is that of the piece before.
+    /// Renders a piece, or returns `None` if it is hidden. `line` is the line of the previous piece.
     fn block(&self, piece: &Piece, tools: Tools, line: u64) -> Option<Block> {
         match piece {
             Piece::Message(message) => self.message(message, tools),
@@ -137,8 +137,8 @@ impl View {
                 };
                 Some(Block { line: asked.line, head, body: self.body(&body) })
             }
-            Piece::Inner { messages } => Some(fold(line, *messages, "of subagents not shown")),
-            Piece::Abandoned { messages, .. } => Some(fold(line, *messages, "left behind by a rewind not shown")),
+            Piece::FoldedSubagent { messages } => Some(fold(line, *messages, "of subagents not shown")),
+            Piece::Abandoned { messages, .. } => Some(fold(line, *messages, "on an abandoned branch not shown")),
             Piece::Earlier { .. } | Piece::Later { .. } | Piece::NewStart => None,
         }
     }

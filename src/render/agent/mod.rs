@@ -15,5 +15,5 @@ mod history;
 mod sessions;
 pub mod recall;
 
-pub use conversation::{Reading, Tools};
+pub use conversation::{ConversationPart, Tools};
 pub use page::{FEWEST, Next, View};

@@ -40,7 +40,7 @@ impl View {
             count(session.agents.len(), "subagent"),
         ];
         if totals.abandoned > 0 {
-            parts.push(format!("{} left behind by a rewind", totals.abandoned));
+            parts.push(format!("{} on abandoned branches", totals.abandoned));
         }
         head.push(parts.join(" · "));
         head

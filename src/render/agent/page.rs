@@ -1,4 +1,4 @@
-//! The page of an answer: lines that fit into a budget, quoted history, and the call that reads on.
+//! The page of an answer: lines that fit into a budget, quoted history, and the call that returns the rest.
 
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ const CALL_LENGTH: usize = 300;
 /// Characters kept for the last lines.
 const LAST_LINES: usize = CALL_LENGTH + 180;
 
-/// How an answer is shown, and to whom.
+/// Options for rendering an answer.
 #[derive(Clone, Debug)]
 pub struct View {
     /// Maximum number of characters of the answer.
@@ -34,7 +34,7 @@ pub struct View {
     pub zone: TimeZone,
     /// Remarks about the index and the answer.
     pub remarks: Vec<String>,
-    /// The way to ask for the rest.
+    /// The request for the rest of the answer.
     pub next: Next,
 }
 
@@ -96,7 +96,7 @@ impl View {
         self.safe(&one_line(text))
     }
 
-    /// Renders the answer that there is nothing.
+    /// Renders an answer without results.
     pub fn nothing(&self, note: &str) -> String {
         Page::new(self, &["match: none".to_string(), format!("note: {note}")]).finish("", &[])
     }
@@ -133,7 +133,7 @@ pub(super) struct Page<'v> {
 }
 
 impl<'v> Page<'v> {
-    /// Begins with the lines that say how good and how complete the answer is.
+    /// Starts the page with its head: match quality, totals and notes.
     pub(super) fn new(view: &'v View, head: &[String]) -> Self {
         let budget = view.budget.max(FEWEST);
         let mut page = Self { view, text: String::new(), left: budget - LAST_LINES };

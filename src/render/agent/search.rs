@@ -76,7 +76,7 @@ impl View {
             parts.push("weak match".to_string());
         }
         let mut text = format!("- {}\n{}", parts.join(" · "), quoted(&self.snippet(&hit.snippet)));
-        if let Some(other) = &hit.other_half {
+        if let Some(other) = &hit.counterpart {
             let what = if other.kind == Kind::Text { "end of the answer" } else { "output of the command" };
             let id = other.uuid.as_ref().map(|uuid| format!(", message {}", self.name(uuid))).unwrap_or_default();
             text += &format!("  {what}{id}:\n{}", quoted(&self.safe(&other.text.line())));
@@ -94,7 +94,7 @@ impl View {
             }
             text += &snippet.text[end..from];
             let word = &snippet.text[from..to];
-            // Marks around "the" and "is" cost characters and tell nothing.
+            // Marks around "the" and "is" cost characters without helping.
             let is_common = word.len() <= UNMARKED && word.chars().all(|c| c.is_ascii_alphabetic());
             text += &if is_common { word.to_string() } else { format!("«{word}»") };
             end = to;

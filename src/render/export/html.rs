@@ -57,7 +57,7 @@ struct Section {
 impl Section {
     fn entry(&mut self, export: &Export<'_>, out: &mut dyn Write, depth: usize, entry: &Entry) -> io::Result<()> {
         match entry {
-            Entry::Aside(text) => {
+            Entry::Remark(text) => {
                 self.close(out)?;
                 writeln!(out, "<p class=\"aside\">{}</p>", escaped(text))
             }

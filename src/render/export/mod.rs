@@ -54,7 +54,7 @@ pub(super) enum Entry {
     /// A tool call.
     Call { call: Call<'static>, document: Message },
     /// A remark that is not part of the conversation.
-    Aside(String),
+    Remark(String),
 }
 
 impl Export<'_> {
@@ -71,6 +71,7 @@ impl Export<'_> {
         }
     }
 
+    /// Returns a piece as an entry, or `None` if the export leaves it out.
     fn entry(&self, piece: Piece) -> Option<Entry> {
         match piece {
             Piece::Message(document) => self.message(document),
@@ -84,11 +85,13 @@ impl Export<'_> {
                 }
                 Some(Entry::Call { call, document })
             }
-            Piece::Inner { messages } => Some(Entry::Aside(format!("subagent: {}", count(messages, "message")))),
-            Piece::Abandoned { messages, .. } => {
-                Some(Entry::Aside(format!("abandoned branch: {}", count(messages, "message"))))
+            Piece::FoldedSubagent { messages } => {
+                Some(Entry::Remark(format!("subagent: {}", count(messages, "message"))))
             }
-            Piece::NewStart => Some(Entry::Aside("new conversation".to_string())),
+            Piece::Abandoned { messages, .. } => {
+                Some(Entry::Remark(format!("abandoned branch: {}", count(messages, "message"))))
+            }
+            Piece::NewStart => Some(Entry::Remark("new conversation".to_string())),
             Piece::Earlier { .. } | Piece::Later { .. } => None,
         }
     }
@@ -96,7 +99,7 @@ impl Export<'_> {
     fn message(&self, document: Message) -> Option<Entry> {
         let text = for_terminal(&self.homes.shorten(&document.text)).trim_end().to_string();
         if is_interruption(&document) {
-            return Some(Entry::Aside(text.trim_matches(['[', ']']).to_string()));
+            return Some(Entry::Remark(text.trim_matches(['[', ']']).to_string()));
         }
         let is_result = matches!(document.kind, Kind::ToolResult | Kind::Output);
         if document.role == Role::Meta || (is_result && self.tools == Tools::None) {
@@ -161,7 +164,7 @@ impl Export<'_> {
         for entry in entries {
             let (depth, entry) = entry?;
             match entry {
-                Entry::Aside(text) => {
+                Entry::Remark(text) => {
                     before.clear();
                     writeln!(out, "\n*{text}*")?;
                 }
@@ -265,7 +268,7 @@ fn json_entry(depth: usize, entry: &Entry) -> ExportedMessage<'_> {
     };
     let time = |document: &'_ Message| document.timestamp.map(timestamp);
     match entry {
-        Entry::Aside(text) => ExportedMessage { text, ..blank },
+        Entry::Remark(text) => ExportedMessage { text, ..blank },
         Entry::Message { who, text, document, .. } => ExportedMessage {
             r#type: "message",
             who: Some(who),

@@ -103,7 +103,9 @@ impl<'s> ConversationPrinter<'s> {
                 self.header(out, document, false)?;
                 self.call(out, &shown)
             }
-            Piece::Inner { messages } => self.aside(out, &format!("subagent: {}", count(*messages, "message"))),
+            Piece::FoldedSubagent { messages } => {
+                self.aside(out, &format!("subagent: {}", count(*messages, "message")))
+            }
             Piece::Abandoned { messages, from } => {
                 let what = count(*messages, "message");
                 self.aside(out, &format!("abandoned branch: {what}, from line {from} (--branches shows it)"))

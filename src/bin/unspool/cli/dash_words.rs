@@ -1,4 +1,4 @@
-//! Tells options from search words that start with a dash: `oauth -github`, `git push --force`.
+//! Distinguishes options from search words that start with a dash: `oauth -github`, `git push --force`.
 
 use std::ffi::OsString;
 
@@ -30,9 +30,9 @@ pub(super) fn apart(args: Vec<OsString>, search: impl FnOnce() -> Command) -> Ve
             break;
         }
         match reading(&search, &text) {
-            Reading::Option => words.push(arg),
-            Reading::Needs => words.extend([arg].into_iter().chain(rest.next())),
-            Reading::Word => words.push(marked(&text)),
+            WordKind::Option => words.push(arg),
+            WordKind::Needs => words.extend([arg].into_iter().chain(rest.next())),
+            WordKind::Word => words.push(marked(&text)),
         }
     }
     words.extend(rest);
@@ -53,16 +53,16 @@ pub(super) fn joined(words: &[String]) -> String {
     words.iter().map(unmarked).collect::<Vec<_>>().join(" ")
 }
 
-enum Reading {
+enum WordKind {
     Option,
     /// An option; the next word is its value.
     Needs,
     Word,
 }
 
-fn reading(search: &Command, text: &str) -> Reading {
+fn reading(search: &Command, text: &str) -> WordKind {
     if ALWAYS.contains(&text) || !text.starts_with('-') || text == "-" {
-        return Reading::Option;
+        return WordKind::Option;
     }
     match text.strip_prefix("--") {
         Some(long) => long_option(search, long),
@@ -70,36 +70,36 @@ fn reading(search: &Command, text: &str) -> Reading {
     }
 }
 
-fn long_option(search: &Command, text: &str) -> Reading {
+fn long_option(search: &Command, text: &str) -> WordKind {
     let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
     let has_name = |arg: &&Arg, matches: &dyn Fn(&str) -> bool| {
         let aliases = arg.get_all_aliases().unwrap_or_default();
         arg.get_long().into_iter().chain(aliases).any(matches)
     };
     if let Some(arg) = search.get_arguments().find(|arg| has_name(arg, &|option| option == name)) {
-        return if needs_value(arg) && value.is_none() { Reading::Needs } else { Reading::Option };
+        return if needs_value(arg) && value.is_none() { WordKind::Needs } else { WordKind::Option };
     }
     let typos = if name.len() < LONG { TYPOS.0 } else { TYPOS.1 };
     // clap reports a misspelled option, with a suggestion.
     let is_typo =
         search.get_arguments().any(|arg| has_name(&arg, &|option| strsim::osa_distance(option, name) <= typos));
-    if is_typo { Reading::Option } else { Reading::Word }
+    if is_typo { WordKind::Option } else { WordKind::Word }
 }
 
 /// Reads a cluster of short options; the last may be followed by a number: `lc`, `n5`.
-fn cluster(search: &Command, letters: &str) -> Reading {
+fn cluster(search: &Command, letters: &str) -> WordKind {
     let mut flags: Vec<&Arg> = Vec::new();
     for (at, letter) in letters.char_indices() {
         let Some(arg) = search.get_arguments().find(|arg| arg.get_short() == Some(letter)) else {
-            return Reading::Word;
+            return WordKind::Word;
         };
         if needs_value(arg) {
             let value = &letters[at + letter.len_utf8()..];
             let is_value = value.starts_with('=') || value.parse::<usize>().is_ok();
             return match value.is_empty() {
-                true => Reading::Needs,
-                false if is_value => Reading::Option,
-                false => Reading::Word,
+                true => WordKind::Needs,
+                false if is_value => WordKind::Option,
+                false => WordKind::Word,
             };
         }
         flags.push(arg);
@@ -110,7 +110,7 @@ fn cluster(search: &Command, letters: &str) -> Reading {
         .iter()
         .enumerate()
         .any(|(at, flag)| flags[at + 1..].iter().any(|other| excludes(flag, other) || excludes(other, flag)));
-    if clash { Reading::Word } else { Reading::Option }
+    if clash { WordKind::Word } else { WordKind::Option }
 }
 
 fn needs_value(arg: &Arg) -> bool {

@@ -82,7 +82,7 @@ fn press(text: &str) -> Result<Press, String> {
     };
     if let (Modifier::Ctrl, Name::Char(letter)) = (modifier, name) {
         if letter.is_ascii_digit() {
-            return Err("a terminal cannot tell Ctrl and a digit from the digit".to_string());
+            return Err("a terminal sends the same for Ctrl and a digit as for the digit alone".to_string());
         }
         if let Some((_, reason)) = TAKEN.iter().find(|(taken, _)| *taken == letter) {
             return Err(format!("ctrl-{letter} {reason}"));

@@ -1,4 +1,4 @@
-//! `unspool prune`: removes sessions from the index that Claude Code has deleted.
+//! `unspool prune`: removes from the index the sessions that Claude Code has deleted.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Answers Claude Code's events with a reminder from the index: `unspool hook --recall`.
 //!
-//! Claude Code waits for the answer. So there is a deadline, and nothing is said if there is nothing certain to say. The
+//! Claude Code waits for the answer. So there is a deadline, and nothing is printed without a certain match. The
 //! index is only read.
 
 use std::path::Path;

@@ -130,7 +130,7 @@ fn part(args: &ShowArgs) -> Part {
         query: args.query.clone(),
         before: args.context,
         after: args.context,
-        reading: agent_text::Reading { tools, from: args.from, skip: args.skip, to: None },
+        reading: agent_text::ConversationPart { tools, from: args.from, skip: args.skip, to: None },
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn run(config: &Config, args: &TuiArgs) -> anyhow::Result<u8> {
     end(crate::tui::run(config, quiet_archive(config), options)?)
 }
 
-/// Does what the UI ended with.
+/// Carries out what was chosen in the UI.
 pub(super) fn end(ended: Ended) -> anyhow::Result<u8> {
     match ended {
         Ended::Quit(code) => Ok(code),

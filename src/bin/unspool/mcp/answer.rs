@@ -9,7 +9,7 @@ use unspool::archive::request::{
     Context, FileQuestion, FileRequest, Filters, Moment, Order, SearchRequest, SessionsRequest,
 };
 use unspool::error::Error;
-use unspool::render::agent::{Next, Reading, Tools, View};
+use unspool::render::agent::{ConversationPart, Next, Tools, View};
 
 use crate::agent::{self, Found, Part};
 use crate::mcp::arguments::{Arguments, with_example};
@@ -112,7 +112,7 @@ fn search(archive: &Archive, arguments: &Arguments, context: &Context, view: &Vi
         per_session: Some(arguments.size("hits").unwrap_or(2)),
         cursor: arguments.text("cursor"),
         suggest: true,
-        other_half: true,
+        counterpart: true,
         ..SearchRequest::default()
     };
     agent::search(archive, &request, context, view)
@@ -124,7 +124,7 @@ fn part(arguments: &Arguments) -> Part {
         Some("full") => Tools::Full,
         _ => Tools::Lines,
     };
-    let reading = Reading {
+    let reading = ConversationPart {
         tools,
         from: arguments.number("from").unwrap_or(0),
         skip: arguments.size("skip").unwrap_or(0),

@@ -25,7 +25,7 @@ pub(crate) fn serve(config: &Config) -> anyhow::Result<u8> {
             let _ = running.waiting().await;
         }
     });
-    // A call that is still being answered has nobody to read the answer.
+    // Nobody reads the answers to calls that are still running.
     runtime.shutdown_background();
     Ok(exit_code::OK)
 }

@@ -8,7 +8,7 @@ use tui_input::Input;
 use unspool::archive::conversation::{BlockSort, Piece};
 use unspool::archive::request::{Filters, NamesRequest, ReadingRequest, SearchRequest, SessionsRequest, Sort};
 use unspool::archive::search::{Hit, Suggestion};
-use unspool::archive::{NameCount, Occurrences, Reading};
+use unspool::archive::{NameCount, Occurrences, OpenConversation};
 use unspool::error::Result;
 use unspool::render::Homes;
 use unspool::render::blocks::{Detail, Layout};
@@ -16,11 +16,11 @@ use unspool::render::terminal::style::Screen;
 use unspool::untrusted::one_line;
 
 use crate::tui::file::FileView;
-use crate::tui::keys::{Do, Keys, Place};
+use crate::tui::keys::{KeyAction, Keys, Place};
 use crate::tui::list::{Entry, completed, filters};
 use crate::tui::overlay::{Choice, Overlay};
 use crate::tui::theme::Theme;
-use crate::tui::viewer::{Viewer, Way};
+use crate::tui::viewer::{NextHit, Viewer};
 use crate::tui::worker::{Answer, Ask};
 
 /// Sessions that a search shows at first.
@@ -30,7 +30,7 @@ const PER_SESSION: usize = 3;
 /// Queries that are remembered.
 const REMEMBERED: usize = 500;
 
-/// Where a search looks.
+/// The sessions to search.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Scope {
     Here,
@@ -62,9 +62,9 @@ pub(crate) enum Effect {
     Remember,
 }
 
-/// Where to open a conversation.
+/// The position to open a conversation at.
 #[derive(Clone, Debug)]
-pub(crate) enum At {
+pub(crate) enum OpenAt {
     Hit(Box<Hit>),
     Number(usize),
     Start,
@@ -77,9 +77,9 @@ pub(crate) enum At {
     End,
 }
 
-/// What an open conversation is for.
+/// The pane that a conversation is opened in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Into {
+pub(crate) enum Pane {
     Preview,
     Conversation,
     /// Another conversation above the current one.
@@ -127,7 +127,7 @@ pub(crate) struct App {
     pub(crate) freshness: String,
     pub(crate) news: bool,
     pub(crate) follow: bool,
-    /// Set to read messages that were left behind by a rewind.
+    /// Set to read messages abandoned by a rewind.
     abandoned: bool,
     find: Option<String>,
     detail: Detail,
@@ -135,7 +135,7 @@ pub(crate) struct App {
     history_at: Option<usize>,
     number: u64,
     searching: u64,
-    opening: Option<(u64, Into, At)>,
+    opening: Option<(u64, Pane, OpenAt)>,
     /// Steps to further hits that were asked for while the next one was being opened. Negative ones go back.
     steps: isize,
     naming: u64,
@@ -264,7 +264,7 @@ impl App {
     }
 
     /// Opens the selected session, or shows it in the preview.
-    fn open_selected(&mut self, into: Into) {
+    fn open_selected(&mut self, into: Pane) {
         let Some(entry) = self.entries.get(self.selected) else {
             self.preview = None;
             return;
@@ -272,14 +272,14 @@ impl App {
         let (id, at) = match entry.hits.first() {
             Some(hit) => {
                 let agent = hit.agent.as_ref().map(|agent| agent.raw().to_string());
-                (agent.unwrap_or_else(|| entry.id().to_string()), At::Hit(Box::new(hit.clone())))
+                (agent.unwrap_or_else(|| entry.id().to_string()), OpenAt::Hit(Box::new(hit.clone())))
             }
-            None => (entry.id().to_string(), At::Start),
+            None => (entry.id().to_string(), OpenAt::Start),
         };
         self.open_id(id, into, at);
     }
 
-    fn open_id(&mut self, id: String, into: Into, at: At) {
+    fn open_id(&mut self, id: String, into: Pane, at: OpenAt) {
         let search = (!self.request().text.unwrap_or_default().trim().is_empty()).then(|| Box::new(self.request()));
         let open = ReadingRequest { id, meta: false, abandoned: self.abandoned, reveal: self.setup.reveal };
         let number = self.ask(Ask::Open { open, search });
@@ -347,7 +347,7 @@ impl App {
             self.top = 0;
         }
         self.preview = None;
-        self.open_selected(Into::Preview);
+        self.open_selected(Pane::Preview);
     }
 
     /// Shows completions, unless the name is complete.
@@ -357,7 +357,7 @@ impl App {
         self.names = if is_complete { Vec::new() } else { names };
     }
 
-    fn take_open(&mut self, number: u64, opened: Result<(Arc<Reading>, Option<Arc<Occurrences>>)>) {
+    fn take_open(&mut self, number: u64, opened: Result<(Arc<OpenConversation>, Option<Arc<Occurrences>>)>) {
         let Some((_, into, at)) = self.opening.take_if(|(asked, ..)| *asked == number) else { return };
         let (reading, found) = match opened {
             Ok(opened) => opened,
@@ -367,24 +367,24 @@ impl App {
             }
         };
         let layout = match (into, self.open.last()) {
-            (Into::Again | Into::Above, Some(viewer)) => viewer.layout.clone(),
+            (Pane::Again | Pane::Above, Some(viewer)) => viewer.layout.clone(),
             _ => self.layout(usize::from(self.view_area.width.max(40)) - 2),
         };
         let mut viewer = Viewer::new(reading, found, layout, self.setup.theme);
-        let is_step = matches!(at, At::Number(_));
+        let is_step = matches!(at, OpenAt::Number(_));
         place(&mut viewer, at);
         match into {
-            Into::Preview => self.preview = Some(viewer),
-            Into::Conversation => self.open = vec![viewer],
-            Into::Above => self.open.push(viewer),
-            Into::Again => {
+            Pane::Preview => self.preview = Some(viewer),
+            Pane::Conversation => self.open = vec![viewer],
+            Pane::Above => self.open.push(viewer),
+            Pane::Again => {
                 self.open.pop();
                 self.open.push(viewer);
             }
         }
         let steps = std::mem::take(&mut self.steps);
         for _ in 0..if is_step { steps.unsigned_abs() } else { 0 } {
-            self.walk(steps > 0, into == Into::Preview);
+            self.walk(steps > 0, into == Pane::Preview);
         }
     }
 
@@ -399,17 +399,17 @@ impl App {
                 self.search();
             }
         } else if self.follow && self.open.last().is_some_and(Viewer::is_at_end) {
-            self.read_again(At::End);
+            self.read_again(OpenAt::End);
         } else {
             self.news = true;
         }
     }
 
-    fn read_again(&mut self, at: At) {
+    fn read_again(&mut self, at: OpenAt) {
         if let Some(viewer) = self.open.last() {
             let target = &viewer.reading.target;
             let id = target.agent.clone().unwrap_or_else(|| target.session.clone());
-            self.open_id(id, Into::Again, at);
+            self.open_id(id, Pane::Again, at);
         }
     }
 
@@ -418,7 +418,7 @@ impl App {
         let entry = entry.min(last);
         if entry != self.selected {
             self.selected = entry;
-            self.open_selected(Into::Preview);
+            self.open_selected(Pane::Preview);
         }
         let is_more = self.found.is_some_and(|(_, sessions, _)| sessions > self.entries.len());
         if entry == last && is_more {
@@ -432,9 +432,9 @@ impl App {
 }
 
 /// Moves a new conversation to the place where it is to be opened.
-fn place(viewer: &mut Viewer, at: At) {
+fn place(viewer: &mut Viewer, at: OpenAt) {
     match at {
-        At::Hit(hit) => {
+        OpenAt::Hit(hit) => {
             if let Some(block) = viewer.reading.block_of_line(hit.line, hit.kind) {
                 let found = viewer.found.clone();
                 let is_it =
@@ -447,8 +447,8 @@ fn place(viewer: &mut Viewer, at: At) {
                 viewer.show_first_hit();
             }
         }
-        At::Number(number) => drop(viewer.show_hit(number)),
-        At::Block(block) => {
+        OpenAt::Number(number) => drop(viewer.show_hit(number)),
+        OpenAt::Block(block) => {
             let found = viewer.found.clone();
             let is_after = |hit: &unspool::archive::occurrences::Occurrence| {
                 hit.block_in(&viewer.reading).is_some_and(|at| at >= block)
@@ -456,17 +456,17 @@ fn place(viewer: &mut Viewer, at: At) {
             match found.and_then(|found| found.hits.iter().position(is_after)) {
                 Some(hit) => drop(viewer.show_hit(hit)),
                 None => match viewer.walk(true) {
-                    Way::Here(_) => {}
+                    NextHit::Here(_) => {}
                     _ => viewer.go_to(block.min(viewer.reading.blocks.len().saturating_sub(1))),
                 },
             }
         }
-        At::Start => {
+        OpenAt::Start => {
             if let Some(start) = viewer.reading.start {
                 viewer.show_block(start);
             }
         }
-        At::Sent { agent, time } => {
+        OpenAt::Sent { agent, time } => {
             let blocks = &viewer.reading.blocks;
             let number = viewer.reading.agents.iter().position(|other| other.id == agent);
             let call = blocks.iter().position(|block| block.sent.is_some() && block.sent == number);
@@ -475,7 +475,7 @@ fn place(viewer: &mut Viewer, at: At) {
             let to = call.or_else(before).unwrap_or(0);
             viewer.go_to(to);
         }
-        At::End => viewer.go_to_end(),
+        OpenAt::End => viewer.go_to_end(),
     }
 }
 

@@ -65,7 +65,7 @@ pub(crate) struct Options {
     pub(crate) claude: Option<PathBuf>,
 }
 
-/// What the UI ended with.
+/// The result of the UI.
 pub(crate) enum Ended {
     Quit(u8),
     Print(String),

@@ -100,7 +100,7 @@ impl Drop for Tty {
     }
 }
 
-/// Starts the thread that reads keys. It sends all that is there at once, and waits until the UI asks for more, so that it
+/// Starts the thread that reads keys. It sends all pending keys together, and waits until the UI asks for more, so that it
 /// never takes a key that belongs to an editor.
 pub(crate) fn read_events(deliver: impl Fn(io::Result<Vec<Event>>) -> bool + Send + 'static) -> Sender<()> {
     let (more, wanted): (Sender<()>, Receiver<()>) = channel();

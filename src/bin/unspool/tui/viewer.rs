@@ -12,7 +12,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use unspool::archive::conversation::{BlockSort, BlockText, Piece};
-use unspool::archive::{Occurrences, Reading};
+use unspool::archive::{Occurrences, OpenConversation};
 use unspool::render::blocks::{Layout, can_fold};
 
 use crate::tui::theme::Theme;
@@ -26,16 +26,23 @@ const FAR: usize = 5000;
 
 type Lines = Rc<Vec<Line<'static>>>;
 
+/// A line of a conversation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Position {
+    pub(crate) block: usize,
+    pub(crate) line: usize,
+}
+
 /// A conversation on the screen.
 pub(crate) struct Viewer {
-    pub(crate) reading: Arc<Reading>,
+    pub(crate) reading: Arc<OpenConversation>,
     pub(crate) found: Option<Arc<Occurrences>>,
     /// The current hit, as an index into the hits of the whole session.
     pub(crate) hit: Option<usize>,
     pub(crate) layout: Layout,
     theme: Theme,
-    /// The block and the line in it at the top of the screen.
-    pub(crate) top: (usize, usize),
+    /// The line at the top of the screen.
+    pub(crate) top: Position,
     /// Blocks that are folded or unfolded by hand, or because they contain the hit.
     folds: HashMap<usize, bool>,
     whole: HashSet<usize>,
@@ -45,9 +52,9 @@ pub(crate) struct Viewer {
     cache: RefCell<HashMap<usize, Lines>>,
 }
 
-/// The way to a hit.
-pub(crate) enum Way {
-    /// It is shown now. Set if the walk began again at the other end.
+/// Where the next hit is.
+pub(crate) enum NextHit {
+    /// It is shown now. Set if the walk started again at the other end.
     Here(bool),
     /// It is in another conversation of the session: that of a subagent, or the main one.
     Elsewhere(usize, Option<String>),
@@ -56,7 +63,12 @@ pub(crate) enum Way {
 }
 
 impl Viewer {
-    pub(crate) fn new(reading: Arc<Reading>, found: Option<Arc<Occurrences>>, layout: Layout, theme: Theme) -> Self {
+    pub(crate) fn new(
+        reading: Arc<OpenConversation>,
+        found: Option<Arc<Occurrences>>,
+        layout: Layout,
+        theme: Theme,
+    ) -> Self {
         let mut hits_in = HashMap::new();
         for block in found.iter().flat_map(|found| &found.hits).filter_map(|hit| hit.block_in(&reading)) {
             *hits_in.entry(block).or_default() += 1;
@@ -67,7 +79,7 @@ impl Viewer {
             hit: None,
             layout,
             theme,
-            top: (0, 0),
+            top: Position::default(),
             folds: HashMap::new(),
             whole: HashSet::new(),
             hits_in,
@@ -84,14 +96,15 @@ impl Viewer {
         self.settle();
     }
 
+    /// Sets the size, and keeps the same text at the top when lines wrap differently.
     fn set_size(&mut self, width: usize, height: usize) {
         self.height = height;
         if self.layout.width != width {
-            let old = self.lines(self.top.0).len().max(1);
+            let old = self.lines(self.top.block).len().max(1);
             self.layout.width = width;
             self.cache.borrow_mut().clear();
-            let new = self.lines(self.top.0).len();
-            self.top.1 = (self.top.1 * new / old).min(new.saturating_sub(1));
+            let new = self.lines(self.top.block).len();
+            self.top.line = (self.top.line * new / old).min(new.saturating_sub(1));
         }
     }
 
@@ -154,7 +167,7 @@ impl Viewer {
 
     /// Moves the place by a number of lines.
     pub(crate) fn scroll(&mut self, by: isize) {
-        let (mut block, mut line) = self.top;
+        let Position { mut block, mut line } = self.top;
         if by >= 0 {
             let mut left = by.unsigned_abs();
             loop {
@@ -180,13 +193,13 @@ impl Viewer {
             }
             line = line.saturating_sub(left);
         }
-        self.top = (block, line);
+        self.top = Position { block, line };
     }
 
     /// Reports whether the end of the conversation is on the screen.
     pub(crate) fn is_at_end(&self) -> bool {
-        let mut left = self.height + self.top.1;
-        for block in self.top.0..self.reading.blocks.len() {
+        let mut left = self.height + self.top.line;
+        for block in self.top.block..self.reading.blocks.len() {
             match left.checked_sub(self.lines(block).len()) {
                 Some(rest) => left = rest,
                 None => return false,
@@ -197,18 +210,18 @@ impl Viewer {
 
     pub(crate) fn go_to_end(&mut self) {
         let last = self.reading.blocks.len().saturating_sub(1);
-        self.top = (last, self.lines(last).len());
+        self.top = Position { block: last, line: self.lines(last).len() };
         self.scroll(-(self.height as isize - 1));
     }
 
     pub(crate) fn go_to_top(&mut self) {
-        self.top = (0, 0);
+        self.top = Position::default();
     }
 
     /// Returns the block that keys act on: the one where a jump leads to.
     pub(crate) fn current(&self) -> usize {
-        let mut left = ABOVE + self.top.1;
-        for block in self.top.0..self.reading.blocks.len().min(self.top.0 + FAR) {
+        let mut left = ABOVE + self.top.line;
+        for block in self.top.block..self.reading.blocks.len().min(self.top.block + FAR) {
             let height = self.lines(block).len();
             if left < height {
                 return block;
@@ -220,7 +233,7 @@ impl Viewer {
 
     /// Moves to a block, with a little of what comes before it.
     pub(crate) fn go_to(&mut self, block: usize) {
-        self.top = (block, 0);
+        self.top = Position { block, line: 0 };
         self.scroll(-(ABOVE as isize - 1));
     }
 
@@ -272,8 +285,8 @@ impl Viewer {
 
     /// Keeps the place inside its block after the block became shorter.
     fn settle(&mut self) {
-        let height = self.lines(self.top.0).len();
-        self.top.1 = self.top.1.min(height.saturating_sub(1));
+        let height = self.lines(self.top.block).len();
+        self.top.line = self.top.line.min(height.saturating_sub(1));
     }
 
     /// Shows a hit: opens its fold and moves to the first marked line.
@@ -302,16 +315,16 @@ impl Viewer {
             self.cache.borrow_mut().remove(&block);
             line = self.lines(block).iter().position(marked);
         }
-        self.top = (block, line.unwrap_or(0));
+        self.top = Position { block, line: line.unwrap_or(0) };
         self.scroll(-(ABOVE as isize));
     }
 
     /// Walks to the next or previous hit of the session.
-    pub(crate) fn walk(&mut self, forward: bool) -> Way {
-        let Some(found) = self.found.clone() else { return Way::Nowhere };
+    pub(crate) fn walk(&mut self, forward: bool) -> NextHit {
+        let Some(found) = self.found.clone() else { return NextHit::Nowhere };
         let number = found.hits.len();
         if number == 0 {
-            return Way::Nowhere;
+            return NextHit::Nowhere;
         }
         let from = self.hit.unwrap_or(if forward { number - 1 } else { 0 });
         for step in 1..=number {
@@ -319,13 +332,13 @@ impl Viewer {
             let wrapped = if forward { to <= from } else { to >= from } && self.hit.is_some();
             let hit = &found.hits[to];
             if self.show_hit(to) {
-                return Way::Here(wrapped);
+                return NextHit::Here(wrapped);
             }
             if hit.agent != self.reading.target.agent {
-                return Way::Elsewhere(to, hit.agent.clone());
+                return NextHit::Elsewhere(to, hit.agent.clone());
             }
         }
-        Way::Nowhere
+        NextHit::Nowhere
     }
 
     /// Moves to the first hit in this conversation.
@@ -364,8 +377,8 @@ impl Viewer {
 
     /// Returns the block on a row of the screen.
     pub(crate) fn block_at_row(&self, row: usize) -> Option<usize> {
-        let mut left = row + self.top.1;
-        for block in self.top.0..self.reading.blocks.len() {
+        let mut left = row + self.top.line;
+        for block in self.top.block..self.reading.blocks.len() {
             let height = self.lines(block).len();
             if left < height {
                 return Some(block);
@@ -381,7 +394,7 @@ impl Viewer {
         let width = area.width.saturating_sub(1 + map);
         self.set_size(usize::from(width), usize::from(area.height));
         let current = self.current();
-        let (mut block, mut skip) = self.top;
+        let Position { mut block, line: mut skip } = self.top;
         let mut row = area.y;
         while row < area.bottom() && block < self.reading.blocks.len() {
             let lines = self.lines(block);
@@ -413,7 +426,7 @@ impl Viewer {
     fn draw_map(&self, frame: &mut Frame<'_>, area: Rect) {
         let (rows, blocks) = (usize::from(area.height), self.reading.blocks.len().max(1));
         let marks: HashSet<usize> = self.hits_in.keys().map(|block| block * rows / blocks).collect();
-        let here = self.top.0 * rows / blocks;
+        let here = self.top.block * rows / blocks;
         for row in 0..rows {
             let (sign, style) = match (marks.contains(&row), row == here) {
                 (true, _) => ("█", self.theme.hit()),

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use unspool::archive::request::{Context, FileRequest, NamesRequest, ReadingRequest, SearchRequest, SessionsRequest};
-use unspool::archive::{Archive, FileAnswer, NameCount, Note, Occurrences, Reading, SearchAnswer, SessionsAnswer};
+use unspool::archive::{
+    Archive, FileAnswer, NameCount, Note, Occurrences, OpenConversation, SearchAnswer, SessionsAnswer,
+};
 use unspool::error::{Error, ErrorKind, Result};
 
 /// A question. Its number is in the answer.
@@ -28,7 +30,7 @@ pub(crate) enum Ask {
 pub(crate) enum Answer {
     Search(Result<Box<SearchAnswer>>, Duration),
     Latest(Result<SessionsAnswer>),
-    Open(Result<(Arc<Reading>, Option<Arc<Occurrences>>)>),
+    Open(Result<(Arc<OpenConversation>, Option<Arc<Occurrences>>)>),
     Names(Vec<NameCount>),
     File(Result<Box<FileAnswer>>),
     /// The check for new messages ended, or the first index grows.

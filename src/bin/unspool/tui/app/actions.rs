@@ -5,12 +5,12 @@ use unspool::archive::request::{FileQuestion, FileRequest};
 
 impl App {
     /// Carries out an action.
-    pub(crate) fn act(&mut self, what: Do) {
+    pub(crate) fn act(&mut self, what: KeyAction) {
         match what {
-            Do::Quit => self.effects.push(Effect::Quit(130)),
-            Do::Help => self.overlay = Some(Overlay::Help(0)),
-            Do::Suspend => self.effects.push(Effect::Suspend),
-            Do::Reload => self.reload(),
+            KeyAction::Quit => self.effects.push(Effect::Quit(130)),
+            KeyAction::Help => self.overlay = Some(Overlay::Help(0)),
+            KeyAction::Suspend => self.effects.push(Effect::Suspend),
+            KeyAction::Reload => self.reload(),
             _ => match self.place() {
                 Place::Search => self.act_in_search(what),
                 Place::Conversation => self.act_in_conversation(what),
@@ -24,24 +24,24 @@ impl App {
         self.news = false;
         match self.open.last() {
             Some(viewer) => {
-                let at = if viewer.is_at_end() { At::End } else { At::Block(viewer.current()) };
+                let at = if viewer.is_at_end() { OpenAt::End } else { OpenAt::Block(viewer.current()) };
                 self.read_again(at);
             }
             None => self.search(),
         }
     }
 
-    fn act_in_search(&mut self, what: Do) {
+    fn act_in_search(&mut self, what: KeyAction) {
         match what {
-            Do::Up => self.select(self.selected.saturating_sub(1)),
-            Do::Down => self.select(self.selected + 1),
-            Do::PageUp => self.select(self.selected.saturating_sub(5)),
-            Do::PageDown => self.select(self.selected + 5),
-            Do::Open => self.enter(),
-            Do::Back => self.clear_or_leave(),
-            Do::Scope if !self.names.is_empty() => self.complete(),
-            Do::Scope | Do::ScopeBack => self.turn_scope(what == Do::Scope),
-            Do::Order => {
+            KeyAction::Up => self.select(self.selected.saturating_sub(1)),
+            KeyAction::Down => self.select(self.selected + 1),
+            KeyAction::PageUp => self.select(self.selected.saturating_sub(5)),
+            KeyAction::PageDown => self.select(self.selected + 5),
+            KeyAction::Open => self.enter(),
+            KeyAction::Back => self.clear_or_leave(),
+            KeyAction::Scope if !self.names.is_empty() => self.complete(),
+            KeyAction::Scope | KeyAction::ScopeBack => self.turn_scope(what == KeyAction::Scope),
+            KeyAction::Order => {
                 self.order = match self.order {
                     Sort::Relevance => Sort::Newest,
                     Sort::Newest => Sort::Oldest,
@@ -49,8 +49,8 @@ impl App {
                 };
                 self.search();
             }
-            Do::Filter => self.show_filters(),
-            Do::Mine => {
+            KeyAction::Filter => self.show_filters(),
+            KeyAction::Mine => {
                 let query = self.input.value();
                 let query = match query.contains("role:human") {
                     true => query.replace("role:human", "").trim().to_string(),
@@ -58,29 +58,29 @@ impl App {
                 };
                 self.set_query(query);
             }
-            Do::DropFilter => {
+            KeyAction::DropFilter => {
                 let query = self.input.value().to_string();
                 if let Some(range) = filters(&query).pop() {
                     let kept = format!("{}{}", &query[..range.start], &query[range.end..]);
                     self.set_query(kept.split_whitespace().collect::<Vec<_>>().join(" "));
                 }
             }
-            Do::Correct => self.correct(),
-            Do::Preview => {
+            KeyAction::Correct => self.correct(),
+            KeyAction::Preview => {
                 self.preview_place = match self.preview_place {
                     PreviewPlace::Auto => PreviewPlace::Below,
                     PreviewPlace::Below => PreviewPlace::Off,
                     PreviewPlace::Off => PreviewPlace::Auto,
                 };
             }
-            Do::PreviewUp | Do::PreviewDown => {
+            KeyAction::PreviewUp | KeyAction::PreviewDown => {
                 if let Some(preview) = &mut self.preview {
-                    preview.scroll(if what == Do::PreviewUp { -3 } else { 3 });
+                    preview.scroll(if what == KeyAction::PreviewUp { -3 } else { 3 });
                 }
             }
-            Do::NextHit | Do::PreviousHit => self.walk(what == Do::NextHit, true),
-            Do::Earlier => self.recall(true),
-            Do::Later => self.recall(false),
+            KeyAction::NextHit | KeyAction::PreviousHit => self.walk(what == KeyAction::NextHit, true),
+            KeyAction::Earlier => self.recall(true),
+            KeyAction::Later => self.recall(false),
             _ => self.act_on_session(what),
         }
     }
@@ -101,7 +101,7 @@ impl App {
         self.effects.push(Effect::Remember);
         match self.preview.take() {
             Some(preview) => self.open = vec![preview],
-            None => self.open_selected(Into::Conversation),
+            None => self.open_selected(Pane::Conversation),
         }
     }
 
@@ -192,8 +192,8 @@ impl App {
 
     /// Walks to the next hit, also into another conversation of the session.
     pub(super) fn walk(&mut self, forward: bool, in_preview: bool) {
-        if let Some((_, into, At::Number(_))) = &self.opening
-            && (*into == Into::Preview) == in_preview
+        if let Some((_, into, OpenAt::Number(_))) = &self.opening
+            && (*into == Pane::Preview) == in_preview
         {
             self.steps += if forward { 1 } else { -1 };
             return;
@@ -202,40 +202,40 @@ impl App {
         let Some(viewer) = viewer else { return };
         let session = viewer.reading.target.session.clone();
         match viewer.walk(forward) {
-            Way::Here(true) => self.said = Some("the walk begins again".to_string()),
-            Way::Here(false) => {}
-            Way::Nowhere => self.said = Some("no hit here; / searches".to_string()),
-            Way::Elsewhere(number, agent) => {
-                let into = if in_preview { Into::Preview } else { Into::Again };
-                self.open_id(agent.unwrap_or(session), into, At::Number(number));
+            NextHit::Here(true) => self.said = Some("the walk begins again".to_string()),
+            NextHit::Here(false) => {}
+            NextHit::Nowhere => self.said = Some("no hit here; / searches".to_string()),
+            NextHit::Elsewhere(number, agent) => {
+                let into = if in_preview { Pane::Preview } else { Pane::Again };
+                self.open_id(agent.unwrap_or(session), into, OpenAt::Number(number));
             }
         }
     }
 
-    fn act_in_conversation(&mut self, what: Do) {
+    fn act_in_conversation(&mut self, what: KeyAction) {
         let Some(viewer) = self.open.last_mut() else { return };
         let page = isize::try_from(self.view_area.height.max(2)).unwrap_or(20) - 1;
         match what {
-            Do::Down => viewer.scroll(1),
-            Do::Up => viewer.scroll(-1),
-            Do::HalfDown => viewer.scroll(page / 2),
-            Do::HalfUp => viewer.scroll(-page / 2),
-            Do::PageDown => viewer.scroll(page),
-            Do::PageUp => viewer.scroll(-page),
-            Do::Top => viewer.go_to_top(),
-            Do::End => viewer.go_to_end(),
-            Do::NextPrompt | Do::PreviousPrompt => {
-                viewer.jump(what == Do::NextPrompt, |sort| sort == BlockSort::Prompt);
+            KeyAction::Down => viewer.scroll(1),
+            KeyAction::Up => viewer.scroll(-1),
+            KeyAction::HalfDown => viewer.scroll(page / 2),
+            KeyAction::HalfUp => viewer.scroll(-page / 2),
+            KeyAction::PageDown => viewer.scroll(page),
+            KeyAction::PageUp => viewer.scroll(-page),
+            KeyAction::Top => viewer.go_to_top(),
+            KeyAction::End => viewer.go_to_end(),
+            KeyAction::NextPrompt | KeyAction::PreviousPrompt => {
+                viewer.jump(what == KeyAction::NextPrompt, |sort| sort == BlockSort::Prompt);
             }
-            Do::NextBlock | Do::PreviousBlock => {
-                viewer.jump(what == Do::NextBlock, |_| true);
+            KeyAction::NextBlock | KeyAction::PreviousBlock => {
+                viewer.jump(what == KeyAction::NextBlock, |_| true);
             }
-            Do::Fold => match viewer.foldable() {
+            KeyAction::Fold => match viewer.foldable() {
                 Some(block) => viewer.fold(block),
                 None => self.said = Some("nothing to fold here".to_string()),
             },
-            Do::Whole => viewer.read_whole(),
-            Do::Tools => {
+            KeyAction::Whole => viewer.read_whole(),
+            KeyAction::Tools => {
                 self.detail = match viewer.layout.tools {
                     Detail::None => Detail::Lines,
                     Detail::Lines => Detail::Full,
@@ -244,22 +244,22 @@ impl App {
                 let tools = self.detail;
                 viewer.set_layout(|layout| layout.tools = tools);
             }
-            Do::Thinking => viewer.set_layout(|layout| layout.thinking = !layout.thinking),
-            Do::Meta => viewer.set_layout(|layout| layout.meta = !layout.meta),
-            Do::Facts => viewer.set_layout(|layout| layout.facts = !layout.facts),
-            Do::Wrap => viewer.set_layout(|layout| layout.unwrapped = !layout.unwrapped),
-            Do::Left => viewer.sideways(-8),
-            Do::Right => viewer.sideways(8),
-            Do::NextHit | Do::PreviousHit => self.walk(what == Do::NextHit, false),
-            Do::Back => {
+            KeyAction::Thinking => viewer.set_layout(|layout| layout.thinking = !layout.thinking),
+            KeyAction::Meta => viewer.set_layout(|layout| layout.meta = !layout.meta),
+            KeyAction::Facts => viewer.set_layout(|layout| layout.facts = !layout.facts),
+            KeyAction::Wrap => viewer.set_layout(|layout| layout.unwrapped = !layout.unwrapped),
+            KeyAction::Left => viewer.sideways(-8),
+            KeyAction::Right => viewer.sideways(8),
+            KeyAction::NextHit | KeyAction::PreviousHit => self.walk(what == KeyAction::NextHit, false),
+            KeyAction::Back => {
                 self.open.pop();
                 if self.open.is_empty() {
                     self.find = None;
                     self.follow = false;
-                    self.open_selected(Into::Preview);
+                    self.open_selected(Pane::Preview);
                 }
             }
-            Do::Find => {
+            KeyAction::Find => {
                 let query = self.find.clone().unwrap_or_else(|| self.input.value().to_string());
                 self.overlay = Some(Overlay::Find(Input::new(query)));
             }
@@ -268,20 +268,20 @@ impl App {
     }
 
     /// Carries out an action that leads to another conversation or screen.
-    fn go_elsewhere(&mut self, what: Do) {
+    fn go_elsewhere(&mut self, what: KeyAction) {
         let Some(viewer) = self.open.last() else { return };
         let session = viewer.reading.target.session.clone();
         match what {
-            Do::Outline => {
+            KeyAction::Outline => {
                 let (current, prompts) = (viewer.current(), viewer.outline());
                 let at = prompts.iter().rposition(|(block, _)| *block <= current).unwrap_or(0);
                 let items = prompts.into_iter().map(|(block, text)| (text, Choice::Block(block))).collect();
                 self.overlay = Some(Overlay::List { title: "Prompts".to_string(), items, at });
             }
-            Do::Agents if viewer.reading.session.agents.is_empty() => {
+            KeyAction::Agents if viewer.reading.session.agents.is_empty() => {
                 self.said = Some("this session has no subagents".to_string());
             }
-            Do::Agents => {
+            KeyAction::Agents => {
                 let item = |agent: &unspool::archive::sessions::SubAgent| {
                     let text = format!("{} · {} tool calls", agent.title.line(), agent.tool_uses);
                     (text, Choice::Agent(agent.id.raw().to_string()))
@@ -289,36 +289,37 @@ impl App {
                 let items = viewer.reading.session.agents.iter().map(item).collect();
                 self.overlay = Some(Overlay::List { title: "Subagents".to_string(), items, at: 0 });
             }
-            Do::Parent => match viewer.reading.target.agent.clone() {
+            KeyAction::Parent => match viewer.reading.target.agent.clone() {
                 Some(agent) => {
                     let time = viewer.reading.blocks.iter().find_map(|block| block.time);
-                    self.open_id(session, Into::Again, At::Sent { agent, time });
+                    self.open_id(session, Pane::Again, OpenAt::Sent { agent, time });
                 }
                 None => self.said = Some("this is the main conversation".to_string()),
             },
-            Do::Abandoned => {
+            KeyAction::Abandoned => {
                 self.abandoned = !self.abandoned;
-                let at = At::Block(viewer.current());
+                let at = OpenAt::Block(viewer.current());
                 self.read_again(at);
             }
-            Do::Follow => {
+            KeyAction::Follow => {
                 self.follow = !self.follow;
                 let state =
                     if self.follow { "following; new messages appear at the end" } else { "no longer following" };
                 self.said = Some(state.to_string());
                 if self.follow {
                     self.effects.push(Effect::Check);
-                    self.read_again(At::End);
+                    self.read_again(OpenAt::End);
                 }
             }
-            Do::NextSession | Do::PreviousSession => {
-                let to = if what == Do::NextSession { self.selected + 1 } else { self.selected.saturating_sub(1) };
+            KeyAction::NextSession | KeyAction::PreviousSession => {
+                let to =
+                    if what == KeyAction::NextSession { self.selected + 1 } else { self.selected.saturating_sub(1) };
                 if to < self.entries.len() && to != self.selected {
                     self.selected = to;
-                    self.open_selected(Into::Conversation);
+                    self.open_selected(Pane::Conversation);
                 }
             }
-            Do::File => self.open_file(),
+            KeyAction::File => self.open_file(),
             _ => self.act_on_session(what),
         }
     }
@@ -347,32 +348,32 @@ impl App {
         self.filing = self.ask(Ask::File(Box::new(request)));
     }
 
-    fn act_in_file(&mut self, what: Do) {
+    fn act_in_file(&mut self, what: KeyAction) {
         let page = isize::try_from(self.view_area.height.max(2)).unwrap_or(20) - 1;
         let Some(file) = &mut self.file else { return };
         match what {
-            Do::Down => file.scroll(1),
-            Do::Up => file.scroll(-1),
-            Do::PageDown => file.scroll(page),
-            Do::PageUp => file.scroll(-page),
-            Do::Top => file.scroll(isize::MIN / 2),
-            Do::End => file.scroll(isize::MAX / 2),
-            Do::Back => self.file = None,
-            Do::Versions => {
+            KeyAction::Down => file.scroll(1),
+            KeyAction::Up => file.scroll(-1),
+            KeyAction::PageDown => file.scroll(page),
+            KeyAction::PageUp => file.scroll(-page),
+            KeyAction::Top => file.scroll(isize::MIN / 2),
+            KeyAction::End => file.scroll(isize::MAX / 2),
+            KeyAction::Back => self.file = None,
+            KeyAction::Versions => {
                 let path = file.path.clone();
                 self.ask_file(path, FileQuestion::Versions);
             }
-            Do::Blame => {
+            KeyAction::Blame => {
                 let path = file.path.clone();
                 match fs_err::read_to_string(&path) {
                     Ok(contents) => self.ask_file(path, FileQuestion::Blame { contents }),
                     Err(error) => self.said = Some(one_line(&error.to_string())),
                 }
             }
-            Do::Open => {
+            KeyAction::Open => {
                 if let Some(id) = file.target() {
                     self.file = None;
-                    self.open_id(id, Into::Above, At::Start);
+                    self.open_id(id, Pane::Above, OpenAt::Start);
                 }
             }
             _ => {}
@@ -380,7 +381,7 @@ impl App {
     }
 
     /// Carries out an action on the selected session, or on the one that is open.
-    fn act_on_session(&mut self, what: Do) {
+    fn act_on_session(&mut self, what: KeyAction) {
         let open = self.open.last().map(|viewer| viewer.reading.target.session.clone());
         let Some(id) = open.or_else(|| self.entries.get(self.selected).map(|entry| entry.id().to_string())) else {
             return;
@@ -388,22 +389,22 @@ impl App {
         let viewer = self.open.last();
         let copied = |what: &str, text: String| Effect::Copy { what: what.to_string(), text };
         let effect = match what {
-            Do::Resume => Effect::Resume { id, fork: false },
-            Do::Fork => Effect::Resume { id, fork: true },
-            Do::CopyCommand => Effect::CopyCommand(id),
-            Do::CopyId => match viewer.and_then(message_id) {
+            KeyAction::Resume => Effect::Resume { id, fork: false },
+            KeyAction::Fork => Effect::Resume { id, fork: true },
+            KeyAction::CopyCommand => Effect::CopyCommand(id),
+            KeyAction::CopyId => match viewer.and_then(message_id) {
                 Some(id) => copied("the id of the message", id),
                 None => copied("the id", id),
             },
-            Do::CopyMessage | Do::CopyMarkdown => {
-                let Some(text) = viewer.and_then(|viewer| copied_text(viewer, what == Do::CopyMarkdown)) else {
+            KeyAction::CopyMessage | KeyAction::CopyMarkdown => {
+                let Some(text) = viewer.and_then(|viewer| copied_text(viewer, what == KeyAction::CopyMarkdown)) else {
                     return;
                 };
-                copied(if what == Do::CopyMarkdown { "the message as Markdown" } else { "the message" }, text)
+                copied(if what == KeyAction::CopyMarkdown { "the message as Markdown" } else { "the message" }, text)
             }
-            Do::PrintId => return self.print_id(),
-            Do::Export => Effect::Export(id),
-            Do::Edit => {
+            KeyAction::PrintId => return self.print_id(),
+            KeyAction::Export => Effect::Export(id),
+            KeyAction::Edit => {
                 let Some(viewer) = viewer else { return };
                 let line = viewer.reading.blocks.get(viewer.current()).map_or(1, |block| block.line);
                 Effect::Edit { path: viewer.reading.session.path.clone(), line }

@@ -98,7 +98,7 @@ impl App {
                     viewer.go_to(block);
                 }
             }
-            Some(Choice::Agent(id)) => self.open_id(id, Into::Above, At::Start),
+            Some(Choice::Agent(id)) => self.open_id(id, Pane::Above, OpenAt::Start),
             None => {}
         }
     }
@@ -113,7 +113,7 @@ impl App {
         let from = viewer.current();
         let target = &viewer.reading.target;
         let id = target.agent.clone().unwrap_or_else(|| target.session.clone());
-        self.open_id(id, Into::Again, At::Block(from));
+        self.open_id(id, Pane::Again, OpenAt::Block(from));
     }
 
     fn mouse(&mut self, mouse: MouseEvent) {
@@ -139,7 +139,7 @@ impl App {
         } else if inside(self.list_area) {
             let clicked = self.rows.get(usize::from(row - self.list_area.y)).copied();
             match (by, clicked) {
-                (0, Some(entry)) if entry == self.selected => self.act(Do::Open),
+                (0, Some(entry)) if entry == self.selected => self.act(KeyAction::Open),
                 (0, Some(entry)) => self.select(entry),
                 (0, None) => {}
                 (by, _) => self.select(self.selected.saturating_add_signed(by.signum())),

@@ -1,10 +1,10 @@
-//! The other half of a hit: a prompt is found by the words of a question, but people want its answer; an output is of no
-//! use without its command.
+//! Adds the answer to a prompt that was found, and the call to a result that was found. People search for the words of
+//! a question, but want its answer. An output is of little use without its command.
 
 use std::borrow::Cow;
 
 use crate::archive::closing::closing;
-use crate::archive::search::answer::OtherHalf;
+use crate::archive::search::answer::Counterpart;
 use crate::archive::tool_pairs::answers;
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
@@ -18,7 +18,7 @@ const LENGTH: usize = 300;
 const CALL_DISTANCE: usize = 256;
 
 /// Returns the other half of a hit, if it has one.
-pub(super) fn of(reader: &Reader, file: FileKey, hit: &Document, reveal: bool) -> Result<Option<OtherHalf>> {
+pub(super) fn of(reader: &Reader, file: FileKey, hit: &Document, reveal: bool) -> Result<Option<Counterpart>> {
     match hit.kind {
         Kind::Prompt | Kind::Queued | Kind::Command => answer_to(reader, file, hit, reveal),
         Kind::ToolResult | Kind::Output => call_of(reader, file, hit, reveal),
@@ -27,7 +27,7 @@ pub(super) fn of(reader: &Reader, file: FileKey, hit: &Document, reveal: bool) -
 }
 
 /// Returns the end of the last answer to a prompt.
-fn answer_to(reader: &Reader, file: FileKey, hit: &Document, reveal: bool) -> Result<Option<OtherHalf>> {
+fn answer_to(reader: &Reader, file: FileKey, hit: &Document, reveal: bool) -> Result<Option<Counterpart>> {
     let steps = reader.outline(file)?;
     let first = steps.partition_point(|step| step.line <= hit.line);
     let is_prompt = |step: &Step| matches!(step.kind, Kind::Prompt | Kind::Command) && step.role == hit.role;
@@ -36,18 +36,22 @@ fn answer_to(reader: &Reader, file: FileKey, hit: &Document, reveal: bool) -> Re
     let Some(last) = turn.filter(|step| step.kind == Kind::Text && step.role == voice).last() else { return Ok(None) };
     let answer = reader.read(last)?;
     let text = closing(&shown(&answer.text, reveal), LENGTH);
-    Ok(Some(OtherHalf { uuid: answer.uuid.map(Untrusted::new), kind: Kind::Text, text: text.into() }))
+    Ok(Some(Counterpart { uuid: answer.uuid.map(Untrusted::new), kind: Kind::Text, text: text.into() }))
 }
 
 /// Returns the call whose result was found.
-fn call_of(reader: &Reader, file: FileKey, hit: &Document, reveal: bool) -> Result<Option<OtherHalf>> {
+fn call_of(reader: &Reader, file: FileKey, hit: &Document, reveal: bool) -> Result<Option<Counterpart>> {
     let steps = reader.outline(file)?;
     let end = steps.partition_point(|step| step.line < hit.line);
     for step in steps[..end].iter().rev().take(CALL_DISTANCE).filter(|step| step.kind == Kind::ToolUse) {
         let call = reader.read(step)?;
         if answers(hit, &call) {
             let text = beginning(&shown(&call.text, reveal));
-            return Ok(Some(OtherHalf { uuid: call.uuid.map(Untrusted::new), kind: Kind::ToolUse, text: text.into() }));
+            return Ok(Some(Counterpart {
+                uuid: call.uuid.map(Untrusted::new),
+                kind: Kind::ToolUse,
+                text: text.into(),
+            }));
         }
     }
     Ok(None)
