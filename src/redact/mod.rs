@@ -12,7 +12,7 @@ mod assigned;
 mod shape;
 mod parsers;
 mod format;
-mod match_format;
+mod formats;
 mod match_format;
 mod leads;
 

@@ -8,7 +8,7 @@ use unspool::query::names;
 use unspool::query::{Query, QueryContext};
 use unspool::redact;
 use unspool::transcript::discover::SourceKind;
-use unspool::transcript::{self, Reading};
+use unspool::transcript::{self, ParsedRecord};
 use unspool::untrusted::{for_terminal, is_dangerous, one_line};
 
 /// The name of a target, and its function.
@@ -29,9 +29,9 @@ pub(crate) const TARGETS: [Target; 9] = [
 
 /// Every record of a line starts within the line, and the reason for a bad one is a short line.
 fn line(bytes: &[u8]) {
-    let each = &mut |at: usize, reading: Reading<'_>| {
+    let each = &mut |at: usize, reading: ParsedRecord<'_>| {
         assert!(at <= bytes.len(), "a record at {at} of {}", bytes.len());
-        if let Reading::Bad { reason, .. } = reading {
+        if let ParsedRecord::Bad { reason, .. } = reading {
             assert!(!reason.contains('\n') && reason.len() < 300, "{reason:?}");
         }
     };

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use crate::archive::conversation::piece::{Agent, Piece, Turn};
-use crate::archive::conversation::pieces::Pieces;
+use crate::archive::conversation::pieces::{AHEAD, Pieces};
 use crate::archive::conversation::plan::{Plan, Planned, Scope};
 use crate::archive::conversation::target::Target;
 use crate::archive::session_info::agent_title;

@@ -23,7 +23,7 @@ pub struct Agent {
     pub first: Option<i64>,
     /// Its file.
     #[serde(skip)]
-    key: Option<FileKey>,
+    pub(super) key: Option<FileKey>,
 }
 
 /// A piece of a conversation.

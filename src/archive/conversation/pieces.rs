@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::index::Reader;
 
 /// Documents after a call in which its result is looked for.
-const AHEAD: usize = 256;
+pub(super) const AHEAD: usize = 256;
 /// Bytes of text after which no further message is read ahead.
 const AHEAD_BYTES: usize = 16 << 20;
 
@@ -32,7 +32,7 @@ pub(super) struct Pieces {
 
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one of them")]
-enum Ahead {
+pub(super) enum Ahead {
     Document(Box<Document>),
     Fold(Piece),
 }

@@ -21,7 +21,7 @@ use crate::archive::filters;
 use crate::archive::note::Note;
 use crate::archive::request::{Context, FileQuestion, FileRequest};
 use crate::archive::session_info::{Lookup, SessionInfo};
-use crate::document::{Document, FileEffect, Kind};
+use crate::document::{FileEffect, Kind};
 use crate::error::Result;
 use crate::index::{FileKey, PromptPlace, Reader};
 use crate::query::{Filter, glob};

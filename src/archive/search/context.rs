@@ -25,7 +25,7 @@ pub(super) fn around(
     hit: &Document,
     question: &Question,
 ) -> Result<(Vec<Around>, Vec<Around>)> {
-    let (before, after) = request.around;
+    let (before, after) = question.around;
     if before == 0 && after == 0 {
         return Ok((Vec::new(), Vec::new()));
     }
@@ -41,7 +41,7 @@ pub(super) fn around(
     earlier.entries.reverse();
     let shown = |turns: &mut Turns| {
         turns.complete(hit, &near);
-        turns.entries.drain(..).map(|entry| entry.shown(request.reveal)).collect()
+        turns.entries.drain(..).map(|entry| entry.shown(question.reveal)).collect()
     };
     Ok((shown(&mut earlier), shown(&mut later)))
 }

@@ -55,17 +55,17 @@ pub(super) struct Page {
 
 /// Returns the page that was asked for.
 pub(super) fn cut(ranked: &mut Ranked, question: &Question) -> Page {
-    if request.after.is_some() || request.limit > ranked.in_order() {
+    if question.after.is_some() || question.limit > ranked.in_order() {
         ranked.order_all();
     }
-    if request.flat { flat(ranked, request) } else { by_session(ranked, request) }
+    if question.flat { flat(ranked, question) } else { by_session(ranked, question) }
 }
 
 /// Returns a page of single hits.
 fn flat(ranked: &Ranked, question: &Question) -> Page {
     let keys: Vec<u64> = ranked.hits().iter().map(|hit| hit.group).collect();
-    let start = begin(&keys, request.after);
-    let shown = &ranked.hits()[start..start.saturating_add(request.limit).min(keys.len())];
+    let start = begin(&keys, question.after);
+    let shown = &ranked.hits()[start..start.saturating_add(question.limit).min(keys.len())];
     let groups = shown.iter().map(|hit| Group { hits: vec![*hit], total: 1 }).collect();
     Page { groups, next: next(&keys, start + shown.len()), skipped: start }
 }
@@ -73,7 +73,7 @@ fn flat(ranked: &Ranked, question: &Question) -> Page {
 /// Returns a page of sessions. Each session is ranked by its best hit.
 fn by_session(ranked: &mut Ranked, question: &Question) -> Page {
     let known: HashSet64 = ranked.hits()[..ranked.in_order()].iter().map(|hit| hit.session).collect();
-    if known.len() < request.limit.min(ranked.sessions) {
+    if known.len() < question.limit.min(ranked.sessions) {
         ranked.order_all();
     }
     let mut seen = HashSet64::default();
@@ -82,14 +82,14 @@ fn by_session(ranked: &mut Ranked, question: &Question) -> Page {
         .map(|hit| hit.session)
         .filter(|session| seen.insert(*session))
         .collect();
-    let start = begin(&keys, request.after);
-    let shown = &keys[start..start.saturating_add(request.limit).min(keys.len())];
+    let start = begin(&keys, question.after);
+    let shown = &keys[start..start.saturating_add(question.limit).min(keys.len())];
     let places: HashMap64<usize> = shown.iter().enumerate().map(|(place, key)| (*key, place)).collect();
     let mut groups: Vec<Group> = shown.iter().map(|_| Group { hits: Vec::new(), total: 0 }).collect();
     for (rank, hit) in ranked.hits().iter().enumerate() {
         if let Some(group) = places.get(&hit.session).map(|place| &mut groups[*place]) {
             group.total += 1;
-            if rank < ranked.in_order() && group.hits.len() < request.per_session {
+            if rank < ranked.in_order() && group.hits.len() < question.per_session {
                 group.hits.push(*hit);
             }
         }

@@ -24,12 +24,12 @@ pub(super) fn suggestions(reader: &Reader, question: &Question) -> Result<Vec<Su
         Ok(())
     };
     let named = |change: &str| Suggestion { change: change.to_string(), ..Suggestion::default() };
-    let (query, filter) = (&request.query, &request.filter);
-    for (drop, query, filter) in with_fewer_conditions(request) {
+    let (query, filter) = (&question.query, &question.filter);
+    for (drop, query, filter) in with_fewer_conditions(question) {
         let what = if let [field] = drop.as_slice() { field } else { "any filter" };
         attempt(Suggestion { drop, ..named(&format!("without {what}")) }, &query, &filter)?;
     }
-    for (words, other) in with_similar_words(reader, request)? {
+    for (words, other) in with_similar_words(reader, question)? {
         attempt(Suggestion { query: Some(words), ..named("a similar word") }, &other, filter)?;
     }
     if filter.without_session.is_some() {
@@ -52,7 +52,7 @@ pub(super) fn suggestions(reader: &Reader, question: &Question) -> Result<Vec<Su
 
 /// Returns the query with each unknown word replaced by one that occurs, in each of the ways that are likely.
 fn with_similar_words(reader: &Reader, question: &Question) -> Result<Vec<(String, Query)>> {
-    let query = &request.query;
+    let query = &question.query;
     let corrections = reader.corrections(query)?;
     if !corrections.all_guessed() || !query.needs.is_empty() || !query.conditions.is_empty() {
         return Ok(Vec::new());
@@ -81,13 +81,13 @@ fn count(reader: &Reader, query: &Query, filter: &Filter) -> Result<usize> {
 /// Returns the request without the conditions on each field in turn, and without any conditions.
 fn with_fewer_conditions(question: &Question) -> Vec<(Vec<&'static str>, Query, Filter)> {
     let mut fields: Vec<&'static str> =
-        all_conditions(request, &request.query).conditions.iter().map(Condition::field).collect();
+        all_conditions(question, &question.query).conditions.iter().map(Condition::field).collect();
     fields.sort_unstable();
     fields.dedup();
     let without = |is_dropped: &dyn Fn(&Condition) -> bool| {
         let keep = |conditions: &[Condition]| conditions.iter().filter(|it| !is_dropped(it)).cloned().collect();
-        let query = Query { conditions: keep(&request.query.conditions), ..request.query.clone() };
-        (query, Filter { conditions: keep(&request.filter.conditions), ..request.filter.clone() })
+        let query = Query { conditions: keep(&question.query.conditions), ..question.query.clone() };
+        (query, Filter { conditions: keep(&question.filter.conditions), ..question.filter.clone() })
     };
     let mut fewer = Vec::new();
     for field in &fields {

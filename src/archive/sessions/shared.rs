@@ -127,7 +127,9 @@ impl Overlap {
     fn measure(&mut self, reader: &Reader, all: &HashMap64<Brief>) -> Result<()> {
         for (number, session) in all {
             let mut messages = HashSet64::default();
-            reader.each_message_of(session.id.raw(), &mut |row| drop(messages.insert(row.group)))?;
+            reader.each_message_of(session.id.raw(), &mut |row| {
+                messages.insert(row.group);
+            })?;
             self.sizes.insert(*number, messages.len() as u64);
         }
         Ok(())

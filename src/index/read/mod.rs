@@ -11,7 +11,6 @@ pub(in crate::index) mod by_file;
 pub(in crate::index) mod catalog;
 pub(in crate::index) mod check;
 
-use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

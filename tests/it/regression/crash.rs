@@ -79,7 +79,7 @@ fn an_index_replaced_while_it_is_opened_is_not_called_damaged() {
     let replaced = std::cell::Cell::new(0);
     let read = |times: u32| {
         replaced.set(0);
-        store.undisturbed(|| {
+        store.retry_if_replaced(|| {
             if replaced.get() == times {
                 return Ok(times);
             }
@@ -92,7 +92,8 @@ fn an_index_replaced_while_it_is_opened_is_not_called_damaged() {
     for times in [0, 1, 7] {
         assert_eq!(read(times).expect("read in the end"), times);
     }
-    let damaged = store.undisturbed(|| -> unspool::error::Result<()> { Err(Error::new(ErrorKind::Damaged, "it is")) });
+    let damaged =
+        store.retry_if_replaced(|| -> unspool::error::Result<()> { Err(Error::new(ErrorKind::Damaged, "it is")) });
     assert_eq!(damaged.expect_err("nothing replaced it").kind, ErrorKind::Damaged);
 }
 
