@@ -150,7 +150,7 @@ fn documents(source: &Source) -> Result<Vec<Document>> {
         while let Some(line) = lines.next()? {
             line_number += 1;
             let offset = line.offset;
-            let mut each = |at: usize, reading: transcript::Reading<'_>| {
+            let mut each = |at: usize, reading: transcript::ParsedRecord<'_>| {
                 builder.take(Place { offset: offset + at as u64, line: line_number }, reading);
             };
             if source.kind == SourceKind::History {
