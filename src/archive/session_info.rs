@@ -23,6 +23,9 @@ pub struct SessionInfo {
     pub project: Untrusted,
     /// Its last git branch.
     pub branch: Untrusted,
+    /// The time of its first message.
+    #[serde(serialize_with = "rfc3339")]
+    pub first: Option<i64>,
     /// The time of its last message.
     #[serde(serialize_with = "rfc3339")]
     pub last: Option<i64>,
@@ -91,6 +94,7 @@ fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&FileS
             id: session.into(),
             title,
             project: project.into(),
+            first: hit.timestamp,
             last: hit.timestamp,
             history_only: true,
             ..SessionInfo::default()
@@ -102,6 +106,7 @@ fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&FileS
         // A transcript with only a title does not name its folder, but those of its subagents do.
         project: file.project.clone().or_else(|| hit.project.clone()).unwrap_or_default().into(),
         branch: file.branch.clone().unwrap_or_default().into(),
+        first: file.first,
         last: file.last,
         gone: file.gone_since.is_some(),
         agents_only: file.source_kind() != SourceKind::Session,

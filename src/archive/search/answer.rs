@@ -148,7 +148,7 @@ pub struct Hit {
 pub struct Counterpart {
     /// The id of the line in the transcript.
     pub uuid: Option<Untrusted>,
-    /// `text` for the last answer to a prompt, `tool_use` for the call whose result was found.
+    /// `text` for the last answer to a prompt; `tool_use` or `command` for the call whose result was found.
     pub kind: Kind,
     /// The last sentences of the answer, or the beginning of the call, on one line.
     pub text: Untrusted,

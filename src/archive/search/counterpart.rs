@@ -43,15 +43,16 @@ fn answer_to(reader: &Reader, file: FileKey, hit: &Document, reveal: bool) -> Re
 fn call_of(reader: &Reader, file: FileKey, hit: &Document, reveal: bool) -> Result<Option<Counterpart>> {
     let steps = reader.outline(file)?;
     let end = steps.partition_point(|step| step.line < hit.line);
-    for step in steps[..end].iter().rev().take(CALL_DISTANCE).filter(|step| step.kind == Kind::ToolUse) {
+    for step in steps[..end].iter().rev().take(CALL_DISTANCE) {
+        if !matches!(step.kind, Kind::ToolUse | Kind::Command) {
+            continue;
+        }
         let call = reader.read(step)?;
-        if answers(hit, &call) {
-            let text = beginning(&shown(&call.text, reveal));
-            return Ok(Some(Counterpart {
-                uuid: call.uuid.map(Untrusted::new),
-                kind: Kind::ToolUse,
-                text: text.into(),
-            }));
+        // The user's own commands have no id; their output follows them.
+        let is_command = call.kind == Kind::Command && call.uuid.is_some() && call.uuid == hit.parent;
+        if answers(hit, &call) || is_command {
+            let (kind, text) = (call.kind, beginning(&shown(&call.text, reveal)));
+            return Ok(Some(Counterpart { uuid: call.uuid.map(Untrusted::new), kind, text: text.into() }));
         }
     }
     Ok(None)

@@ -1,5 +1,7 @@
 //! Renders a part of a conversation, with the position where the next part starts.
 
+use std::borrow::Cow;
+
 use crate::archive::ConversationAnswer;
 use crate::archive::conversation::{Message, Piece};
 use crate::document::{Kind, Role};
@@ -96,7 +98,7 @@ impl View {
 
     fn conversation_head(&self, answer: &ConversationAnswer, reading: ConversationPart) -> Vec<String> {
         let session = &answer.session;
-        let place = place(self, &session.project, &session.branch, session.last);
+        let place = place(self, &session.project, &session.branch, (session.first, session.last));
         let mut head = vec![format!("session {} · {place}", self.name(&session.id))];
         if let Some(agent) = &answer.target.agent {
             head.push(format!("this is subagent {} of that session", self.name(&Untrusted::from(agent.as_str()))));
@@ -154,7 +156,11 @@ impl View {
             return None;
         }
         let is_short = is_output && tools == Tools::Lines;
-        let text = if is_short { cut(&one(&message.text), CALL_LENGTH) } else { message.text.clone() };
+        let text = if is_short {
+            Cow::Owned(cut(&one(&message.text), CALL_LENGTH))
+        } else {
+            Cow::Borrowed(message.text.as_str())
+        };
         Some(Block { line: message.line, head: self.message_head(message), body: self.body(&text) })
     }
 

@@ -26,7 +26,7 @@ impl View {
 
     fn outline_head(&self, answer: &OutlineAnswer) -> Vec<String> {
         let session = &answer.session;
-        let place = place(self, &session.project, &session.branch, session.last);
+        let place = place(self, &session.project, &session.branch, (session.first, session.last));
         let mut head = vec![format!("session {} · {place}", self.name(&session.id))];
         if let Some(agent) = &answer.target.agent {
             head.push(format!("this is subagent {} of that session", self.name(&Untrusted::from(agent.as_str()))));

@@ -28,7 +28,7 @@ pub(super) fn speaker(role: Role, kind: Kind) -> &'static str {
 }
 
 /// Returns where and when a session took place, as parts of one line.
-pub(super) fn place(view: &View, project: &Untrusted, branch: &Untrusted, last: Option<i64>) -> String {
+pub(super) fn place(view: &View, project: &Untrusted, branch: &Untrusted, times: (Option<i64>, Option<i64>)) -> String {
     let mut parts = Vec::new();
     if !project.is_empty() {
         parts.push(format!("project {}", view.name(project)));
@@ -36,7 +36,11 @@ pub(super) fn place(view: &View, project: &Untrusted, branch: &Untrusted, last: 
     if !branch.is_empty() {
         parts.push(format!("branch {}", view.name(branch)));
     }
-    parts.push(format!("last {}", view.time(last)));
+    let (first, last) = (view.time(times.0), view.time(times.1));
+    if times.0.is_some() && first.get(..10) != last.get(..10) {
+        parts.push(format!("first {first}"));
+    }
+    parts.push(format!("last {last}"));
     parts.join(" · ")
 }
 

@@ -11,6 +11,8 @@ use crate::render::agent::place::{place, resumable, speaker, title};
 
 /// Longest plain word that is not marked.
 const UNMARKED: usize = 3;
+/// Longest task of a subagent, in characters.
+const TASK_LENGTH: usize = 160;
 /// Words that are listed as missing.
 const MISSING: usize = 10;
 
@@ -56,7 +58,7 @@ impl View {
     fn session_head(&self, found: &SessionHits) -> String {
         let session = &found.session;
         let hits = count(found.total, "hit");
-        let place = place(self, &session.project, &session.branch, session.last);
+        let place = place(self, &session.project, &session.branch, (session.first, session.last));
         let id = self.name(&session.id);
         format!("\nsession {id} · {place} · {hits} · {}\n{}", resumable(session), title(self, &session.title))
     }
@@ -75,9 +77,13 @@ impl View {
         if hit.weak {
             parts.push("weak match".to_string());
         }
-        let mut text = format!("- {}\n{}", parts.join(" · "), quoted(&self.snippet(&hit.snippet)));
+        let mut text = format!("- {}\n", parts.join(" · "));
+        if let Some(task) = hit.agent.as_ref().and(hit.agent_title.as_ref()) {
+            text += &quoted(&cut(&format!("(task of the subagent: {})", self.safe(&task.line())), TASK_LENGTH));
+        }
+        text += &quoted(&self.snippet(&hit.snippet));
         if let Some(other) = &hit.counterpart {
-            let what = if other.kind == Kind::Text { "end of the answer" } else { "output of the command" };
+            let what = if other.kind == Kind::Text { "end of the answer" } else { "the call" };
             let id = other.uuid.as_ref().map(|uuid| format!(", message {}", self.name(uuid))).unwrap_or_default();
             text += &format!("  {what}{id}:\n{}", quoted(&self.safe(&other.text.line())));
         }
