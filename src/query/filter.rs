@@ -202,7 +202,8 @@ fn pick<T: Copy>(field: &str, text: &str, all: &[(T, &str)]) -> Result<T> {
 /// Parses a path as people type it: `~/x`, `./x`, `..`, `.`, with either slash. A bare name stays a bare name. A slash
 /// at the end stays unless `is_name` is set.
 fn path(text: &str, context: &QueryContext, is_name: bool) -> String {
-    let slashed = text.replace('\\', "/");
+    // On Unix, a backslash is a part of a name.
+    let slashed = if text.starts_with('/') { text.to_string() } else { text.replace('\\', "/") };
     let relative = [".", ".."].iter().any(|dots| slashed == *dots || slashed.starts_with(&format!("{dots}/")));
     let normal = match (slashed.strip_prefix("~/"), &context.home, &context.folder) {
         (Some(rest), Some(home), _) => normal_path(rest, Some(home)),

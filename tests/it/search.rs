@@ -1000,13 +1000,15 @@ fn words_are_found_by_parts_and_other_forms() {
         ("1d1cd9a4f0b2ffff", 1),
         ("messageTypeGro", 2),
         ("rule disabling", 3),
-        ("entitprocess", 4),
+        ("class entitprocess", 4),
         // Among three hundred with the same words in another order.
         ("never retry after removal", 5),
     ] {
         let ran = env.run(&["search", "--no-refresh", "--json", "--messages", query]);
         assert_eq!(json_of(&ran)[0]["uuid"], json!(uuid(A, first)), "{query}: {}", ran.stderr);
     }
+    let ran = env.run(&["search", "--no-refresh", "entitprocess"]);
+    assert!(ran.code == 1 && ran.stderr.contains("entityprocess"), "a guess is offered, not shown: {}", ran.stderr);
     let ran = env.run(&["search", "--no-refresh", "removalAfterNever"]);
     assert!(ran.code == 0 && ran.stderr.contains("nothing contains removalAfterNever as typed"), "{}", ran.stderr);
 }

@@ -380,7 +380,12 @@ impl Reader {
         let similar = self.similar_terms(word, max_distance)?;
         if similar.is_empty() {
             // An identifier that was typed as one word, the beginning of a word, or two words.
-            let identifiers = self.similar_terms(&format!("{WHOLE_MARK}{word}"), 1)?;
+            let whole = format!("{WHOLE_MARK}{word}");
+            let identifiers = self.similar_terms(&whole, 1)?;
+            let is_exact = identifiers.iter().any(|other| other.term == whole);
+            if !identifiers.is_empty() && !is_exact && self.completions(&whole)?.is_empty() {
+                found.guessed.insert(word.to_string());
+            }
             let longer = if identifiers.is_empty() { self.completions(word)? } else { identifiers };
             return if longer.is_empty() { self.split_in_two(word) } else { Ok(longer) };
         }

@@ -36,7 +36,8 @@ impl View {
     }
 
     fn session(&self, session: &Session) -> String {
-        let mut parts = vec![self.name(&session.id), place(self, &session.project, &session.branch, (session.first, session.last))];
+        let mut parts =
+            vec![self.name(&session.id), place(self, &session.project, &session.branch, (session.first, session.last))];
         let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         parts.push(count(number(session.prompts), "prompt"));
         if session.files_changed > 0 {

@@ -33,6 +33,7 @@ impl Entry {
             title: session.title.clone(),
             project: session.project.clone(),
             branch: session.branch.clone(),
+            first: session.first,
             last: session.last,
             gone: session.gone,
             agents_only: session.agents_only,
