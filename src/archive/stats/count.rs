@@ -1,8 +1,7 @@
 //! Counts the rows of the index in two passes. The first finds where each message was recorded first; the second counts
 //! tool calls and the lengths of turns.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -13,7 +12,7 @@ use crate::archive::stats::{
 };
 use crate::document::{Kind, Role};
 use crate::error::Result;
-use crate::index::{FileKey, FileSummary, Names, Reader, Row, RowAt};
+use crate::index::{FileKey, HashMap64, HashSet64, Names, Reader, Row, RowAt};
 use crate::query::{Filter, Test};
 
 /// Identifies one record of a line that several files may contain; the least is counted. The time decides, then the
@@ -100,14 +99,14 @@ impl TimeRange {
 struct FirstPass {
     without_tokens: bool,
     /// API messages by key.
-    messages: HashMap<u64, Message>,
+    messages: HashMap64<Message>,
     prompts: Vec<Prompt>,
     /// Prompts from the queue. Most of them are also recorded as plain prompts.
     queued: Vec<Prompt>,
     /// Hashes of the texts of plain prompts.
-    texts: HashSet<u64>,
+    texts: HashSet64,
     /// The first record of each line, by group.
-    origins: HashMap<u64, Origin>,
+    origins: HashMap64<Origin>,
 }
 
 /// An API message.
@@ -177,7 +176,7 @@ impl FirstPass {
     fn finish(&mut self, range: TimeRange) {
         let origins = &self.origins;
         self.prompts.retain(|prompt| origins.get(&prompt.group) == Some(&prompt.origin));
-        let mut seen = HashSet::new();
+        let mut seen = HashSet64::default();
         self.prompts.retain(|prompt| seen.insert(prompt.group));
         self.queued.sort_unstable_by_key(|prompt| (prompt.origin, prompt.group));
         let only_queued: Vec<Prompt> =
@@ -217,7 +216,7 @@ struct SecondPass<'s> {
     range: TimeRange,
     calls: Vec<Call>,
     /// By edited file: the number of edits, and the row of the first one.
-    edited: HashMap<u64, (u64, Option<RowAt>)>,
+    edited: HashMap64<(u64, Option<RowAt>)>,
     /// By transcript: the start and the last activity of each turn.
     turns: HashMap<FileKey, Vec<(i64, i64)>>,
 }
@@ -242,7 +241,7 @@ impl<'s> SecondPass<'s> {
             }
         }
         turns.values_mut().for_each(|turns| turns.sort_unstable());
-        Self { first, range, calls: Vec::new(), edited: HashMap::new(), turns }
+        Self { first, range, calls: Vec::new(), edited: HashMap64::default(), turns }
     }
 
     fn add_row(&mut self, row: &Row) {
@@ -286,7 +285,7 @@ struct Counter<'t> {
     stats: Stats,
     models: HashMap<Option<u32>, (Figures, BTreeMap<Date, u64>)>,
     projects: HashMap<Option<u32>, Figures>,
-    sessions: HashMap<u64, (Figures, FileKey)>,
+    sessions: HashMap64<Figures>,
 }
 
 impl<'t> Counter<'t> {
@@ -299,7 +298,7 @@ impl<'t> Counter<'t> {
             stats: Stats::default(),
             models: HashMap::new(),
             projects: HashMap::new(),
-            sessions: HashMap::new(),
+            sessions: HashMap64::default(),
         }
     }
 
@@ -318,14 +317,14 @@ impl<'t> Counter<'t> {
         if let Some(date) = date {
             *model.1.entry(date).or_default() += message.tokens.total();
         }
-        self.session(message.session, message.origin.file, &figures);
+        self.session(message.session, &figures);
     }
 
     fn prompt(&mut self, prompt: &Prompt) {
         if !prompt.is_command {
             let figures = Figures { prompts: 1, ..Figures::default() };
             self.add(&figures, prompt.time, prompt.project);
-            self.session(prompt.session, prompt.origin.file, &figures);
+            self.session(prompt.session, &figures);
         }
     }
 
@@ -338,7 +337,7 @@ impl<'t> Counter<'t> {
         if !figures.is_empty() {
             self.add(&figures, call.time, call.project);
             if let Some(session) = self.sessions.get_mut(&call.session) {
-                session.0.add(&figures);
+                session.add(&figures);
             }
         }
     }
@@ -356,10 +355,8 @@ impl<'t> Counter<'t> {
         Some(date)
     }
 
-    fn session(&mut self, session: u64, file: FileKey, figures: &Figures) {
-        let known = self.sessions.entry(session).or_insert((Figures::default(), file));
-        known.0.add(figures);
-        known.1 = known.1.min(file);
+    fn session(&mut self, session: u64, figures: &Figures) {
+        self.sessions.entry(session).or_default().add(figures);
     }
 
     fn price(&mut self, model: Option<u32>) -> Option<Price> {
@@ -409,33 +406,16 @@ fn models(models: ModelFigures, names: &Names) -> (Vec<Group>, Vec<BTreeMap<Date
 }
 
 /// Returns the figures of sessions, with their titles and projects.
-fn sessions(reader: &Reader, sessions: HashMap<u64, (Figures, FileKey)>) -> Result<Vec<Group>> {
-    let files = reader.checkpoints()?;
-    let ids: HashMap<FileKey, &str> = files.iter().map(|file| (file.key(), file.session_id())).collect();
-    let mut summaries: HashMap<&str, FileSummary> = HashMap::new();
-    for file in &files {
-        let summary = file.summary();
-        match summaries.entry(file.session_id()) {
-            Entry::Vacant(slot) => {
-                slot.insert(summary);
-            }
-            Entry::Occupied(mut known) if summary.rank() < known.get().rank() => {
-                known.insert(summary);
-            }
-            Entry::Occupied(_) => {}
-        }
-    }
-    let mut groups = Vec::with_capacity(sessions.len());
-    for (figures, file) in sessions.into_values() {
-        let id = ids.get(&file).copied().unwrap_or_default();
-        let mut group = Group::new(id, figures);
-        if let Some(summary) = summaries.get(id) {
-            group.title = own_title(summary).map(Into::into);
-            group.project = summary.project.as_deref().map(Into::into);
-        }
-        groups.push(group);
-    }
-    Ok(costliest_first(groups.into_iter()))
+fn sessions(reader: &Reader, sessions: HashMap64<Figures>) -> Result<Vec<Group>> {
+    let summaries = reader.session_summaries()?;
+    let groups = sessions.into_iter().map(|(session, figures)| {
+        let Some((id, summary)) = summaries.get(&session) else { return Group::new("", figures) };
+        let mut group = Group::new(id.as_str(), figures);
+        group.title = own_title(summary).map(Into::into);
+        group.project = summary.project.as_deref().map(Into::into);
+        group
+    });
+    Ok(costliest_first(groups))
 }
 
 fn tools(calls: &[Call], names: &Names) -> Vec<ToolFigures> {
@@ -453,7 +433,7 @@ fn tools(calls: &[Call], names: &Names) -> Vec<ToolFigures> {
 }
 
 /// Returns the `named` files that were edited most.
-fn files(reader: &Reader, edited: HashMap<u64, (u64, Option<RowAt>)>, named: usize) -> Result<Vec<FileFigures>> {
+fn files(reader: &Reader, edited: HashMap64<(u64, Option<RowAt>)>, named: usize) -> Result<Vec<FileFigures>> {
     let mut most: Vec<(u64, u64, Option<RowAt>)> =
         edited.into_iter().map(|(file, (edits, at))| (edits, file, at)).collect();
     most.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));

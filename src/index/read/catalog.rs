@@ -1,6 +1,7 @@
 //! Lists the files of an index from its columns and terms alone, for an index whose store files are damaged.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use tantivy::columnar::StrColumn;
 use tantivy::{DocId, Term};
@@ -35,6 +36,20 @@ impl Reader {
             entry.documents = self.count_of(entry.key)?.saturating_sub(titles);
         }
         Ok(entries)
+    }
+
+    /// Returns the id of each session and the summary that represents it, by the key of the session.
+    pub fn session_summaries(&self) -> Result<HashMap<u64, (String, FileSummary)>> {
+        let mut sessions: HashMap<u64, (String, FileSummary)> = HashMap::new();
+        for entry in self.guarded(|| self.catalog_entries())? {
+            let found = (entry.session, entry.summary);
+            match sessions.entry(session_key(&found.0)) {
+                Entry::Vacant(slot) => drop(slot.insert(found)),
+                Entry::Occupied(mut known) if found.1.rank() < known.get().1.rank() => drop(known.insert(found)),
+                Entry::Occupied(_) => {}
+            }
+        }
+        Ok(sessions)
     }
 
     fn catalog_entries(&self) -> tantivy::Result<Vec<CatalogEntry>> {

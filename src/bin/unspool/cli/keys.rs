@@ -33,7 +33,7 @@ enum Name {
 const FUNCTION_KEYS: [&str; 12] =
     ["OP", "OQ", "OR", "OS", "[15~", "[17~", "[18~", "[19~", "[20~", "[21~", "[23~", "[24~"];
 
-/// Keys that a terminal cannot tell from others, or that stop or end programs.
+/// Keys that look like others on a terminal, or that stop or end programs.
 const TAKEN: [(char, &str); 9] = [
     ('c', "interrupts"),
     ('d', "ends the input"),
@@ -196,7 +196,7 @@ mod tests {
             ("none", Ok("")),
             ("u", Err("the first key needs Ctrl or Alt")),
             ("ctrl-i", Err("ctrl-i is Tab on a terminal")),
-            ("ctrl-5", Err("a terminal cannot tell")),
+            ("ctrl-5", Err("a terminal sends the same")),
             ("f13", Err("cannot read \"f13\" as a key")),
             ("alt-f5", Err("cannot read \"alt-f5\" as a key")),
             ("super-x", Err("cannot read \"super-x\" as a key")),
