@@ -27,6 +27,7 @@ mod note;
 mod serialize;
 pub(crate) mod snippet;
 mod filters;
+mod title;
 mod session_info;
 mod tool_pairs;
 mod closing;

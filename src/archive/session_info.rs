@@ -1,14 +1,14 @@
-//! A short description of a session. Also the only place that chooses its title.
+//! A short description of a session.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
 use crate::archive::serialize::rfc3339;
-use crate::document::{Document, FileState};
+use crate::archive::title::{one_line_of, title_of};
+use crate::document::Document;
 use crate::error::Result;
-use crate::index::{FileKey, FileSummary, Reader, brief};
-use crate::redact::redact;
+use crate::index::{FileKey, FileSummary, Reader};
 use crate::transcript::discover::SourceKind;
 use crate::untrusted::Untrusted;
 
@@ -112,29 +112,4 @@ fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&FileS
         agents_only: file.source_kind() != SourceKind::Session,
         history_only: false,
     })
-}
-
-/// Returns the title of a session, in Claude Code's own order: a given name, the last prompt, a name given by another
-/// file, the first prompt.
-pub(crate) fn title_of(reader: &Reader, session: &str, file: &FileSummary) -> Result<String> {
-    if let Some(name) = &file.name {
-        return Ok(name.clone());
-    }
-    let by_leaf = reader.titles_by_leaf(session)?.pop();
-    Ok(by_leaf.map(|title| brief(&title)).or_else(|| file.fallback_name.clone()).unwrap_or_default())
-}
-
-/// Returns the title of a subagent: its task, or else its prompt.
-pub(super) fn agent_title(state: &FileState) -> &str {
-    state.title().or(state.first_prompt.as_deref()).unwrap_or_default()
-}
-
-/// Returns the title of a session from its own file alone, for figures of all sessions at once.
-pub(super) fn own_title(file: &FileSummary) -> Option<&str> {
-    file.name.as_deref().or(file.fallback_name.as_deref())
-}
-
-/// Returns a title on one line, with secrets redacted. Front ends cut it to their width.
-pub(crate) fn one_line_of(text: &str) -> Untrusted {
-    Untrusted::new(redact(text).split_whitespace().collect::<Vec<_>>().join(" "))
 }

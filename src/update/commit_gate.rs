@@ -9,7 +9,7 @@ use crate::fault;
 use crate::index::{Checkpoint, FileKey, Writer};
 use crate::transcript::discover::{Scan, Source};
 use crate::update::plan::{Plan, Work};
-use crate::update::subagents::Agents;
+use crate::update::subagent_copies::Agents;
 
 /// Bytes read between two commits.
 const COMMIT_EVERY: u64 = 512 << 20;

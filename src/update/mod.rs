@@ -6,8 +6,9 @@
 
 mod plan;
 mod report;
-mod subagents;
+mod subagent_copies;
 mod commit_gate;
+mod start;
 mod read_file;
 mod carry_over;
 

@@ -7,7 +7,7 @@ use crate::archive::conversation::piece::{Agent, Piece, Turn};
 use crate::archive::conversation::pieces::{AHEAD, Pieces};
 use crate::archive::conversation::plan::{Plan, Planned, Scope};
 use crate::archive::conversation::target::Target;
-use crate::archive::session_info::agent_title;
+use crate::archive::title::agent_title;
 use crate::document::Kind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Checkpoint, Reader, Step};

@@ -5,7 +5,7 @@ mod page;
 mod context;
 mod exact;
 mod counterpart;
-mod hit;
+mod fill_hits;
 mod interpret;
 mod suggest;
 
@@ -21,7 +21,7 @@ use crate::query::{Chunk, Filter, Query, Shape, is_prose};
 use crate::tokenize::{self, WHOLE_MARK};
 
 pub use answer::{Around, Counterpart, Hit, Match, SearchAnswer, SessionHits, Suggestion};
-use hit::View;
+use fill_hits::View;
 use page::Cursor;
 
 /// Number of views that show the hits of an answer in parallel.

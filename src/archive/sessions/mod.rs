@@ -1,5 +1,6 @@
 //! The list of sessions, built from the checkpoints of their files. No message text is read.
 
+mod order;
 mod shared;
 mod listing;
 
@@ -15,7 +16,7 @@ use crate::archive::note::Note;
 use crate::archive::request::{Context, Order, SessionsRequest};
 use crate::archive::search::unknown_name;
 use crate::archive::serialize::{lossy_path, rfc3339};
-use crate::archive::session_info::{agent_title, one_line_of, title_of};
+use crate::archive::title::{agent_title, one_line_of, title_of};
 use crate::document::{Document, FileState, InlineAgent, Totals};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Checkpoint, Reader, SessionFiles};
@@ -23,6 +24,7 @@ use crate::redact::redact;
 use crate::transcript::discover::SourceKind;
 use crate::untrusted::Untrusted;
 use listing::Listing;
+use order::sort;
 
 /// A session and its statistics.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
@@ -389,23 +391,4 @@ fn sum(counts: impl Iterator<Item = [u64; 4]>) -> [u64; 4] {
         total.iter_mut().zip(count).for_each(|(total, count)| *total += count);
         total
     })
-}
-
-/// Sorts sessions. Equal ones keep their order.
-fn sort(sessions: &mut [Session], order: Order) {
-    let most_first = |number: u64| std::cmp::Reverse(i128::from(number));
-    match order {
-        Order::Newest => sessions.sort_by_key(|session| std::cmp::Reverse(session.last)),
-        Order::Started => sessions.sort_by_key(|session| std::cmp::Reverse(session.first)),
-        Order::Length => sessions.sort_by_key(|session| std::cmp::Reverse(session.length_ms)),
-        Order::Prompts => sessions.sort_by_key(|session| most_first(session.prompts)),
-        Order::Messages => sessions.sort_by_key(|session| most_first(session.messages)),
-        Order::Tools => sessions.sort_by_key(|session| most_first(session.tool_uses)),
-        Order::Files => sessions.sort_by_key(|session| most_first(session.files_changed as u64)),
-        Order::Agents => sessions.sort_by_key(|session| most_first(session.agents.len() as u64)),
-        Order::Tokens => sessions.sort_by_key(|session| most_first(session.all_tokens())),
-        Order::Size => sessions.sort_by_key(|session| most_first(session.size)),
-        Order::Title => sessions.sort_by_key(|session| session.title.raw().to_lowercase()),
-        Order::Project => sessions.sort_by_key(|session| session.project.raw().to_lowercase()),
-    }
 }

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use crate::archive::session_info::own_title;
 use crate::archive::stats::{
     Figures, FileFigures, Group, Price, Prices, Request, Stats, Tokens, ToolFigures, Turns, weekday_place,
 };
+use crate::archive::title::own_title;
 use crate::document::{Kind, Role};
 use crate::error::Result;
 use crate::index::{FileKey, HashMap64, HashSet64, Names, Reader, Row, RowAt};

@@ -1,6 +1,7 @@
 //! Runs a [`Query`] against the index and ranks the hits.
 //!
-//! One disjunction over words and identifiers selects the candidates. The best of them are then rescored by how much of
+//! One disjunction over words and identifiers selects the candidates. tantivy scores words by BM25, and `collect` adds
+//! up the clauses. The best of them are then rescored by how much of
 //! the query they contain, and whether they contain it word for word. Postings answer both. Texts are read only if the
 //! query is more than words, and only a few of them, to find those that contain it letter by letter.
 
@@ -8,7 +9,8 @@ mod weights;
 pub(in crate::index) mod seek;
 pub(in crate::index) mod common_words;
 pub(in crate::index) mod collect;
-pub(in crate::index) mod hits;
+pub(in crate::index) mod dedup;
+pub(in crate::index) mod fetch;
 pub(in crate::index) mod spelling;
 pub(in crate::index) mod candidates;
 pub(in crate::index) mod exact_text;
@@ -31,7 +33,8 @@ use crate::index::file_key::FileKey;
 use crate::index::hash_map::HashMap64;
 use crate::index::hash_map::HashSet64;
 use crate::index::rank::candidates::{Candidates, SearchPlan};
-use crate::index::rank::collect::{Details, HitCollector, HitFilter, RawHit, ShownElsewhere, dedup};
+use crate::index::rank::collect::{HitCollector, HitFilter, RawHit};
+use crate::index::rank::dedup::{Details, ShownElsewhere, dedup};
 use crate::index::rank::score::prior_for;
 use crate::index::rank::spelling::Corrections;
 use crate::index::rank::weights::{RESCORED, RESERVED, WEAK};
@@ -199,7 +202,7 @@ impl Ranked {
         self.order_all();
         self.hits.retain(keep);
         let elsewhere = ShownElsewhere::by(&self.hits);
-        self.hits.retain(|hit| !elsewhere.tells(hit));
+        self.hits.retain(|hit| !elsewhere.shows(hit));
         self.in_order = self.hits.len();
         self.sessions = self.hits.iter().map(|hit| hit.session).collect::<HashSet64>().len();
     }

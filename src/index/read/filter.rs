@@ -21,17 +21,6 @@ use crate::query::glob;
 use crate::query::names::{self, Naming};
 use crate::query::{Condition, Filter, Test};
 
-/// A name in a filter that matches no name in the index.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct UnknownName {
-    /// The field, for example `project` or `tool`.
-    pub field: &'static str,
-    /// The name as typed.
-    pub wanted: String,
-    /// Similar names in the index.
-    pub nearest: Vec<String>,
-}
-
 /// Fields with few distinct values, which can be listed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Listed {
@@ -74,20 +63,6 @@ impl Reader {
             }
             Ok(counts.into_iter().collect())
         })
-    }
-
-    /// Returns the names in a filter that match nothing in the index.
-    pub fn unknown_names(&self, filter: &Filter) -> Result<Vec<UnknownName>> {
-        let mut unknown = Vec::new();
-        for condition in &filter.conditions {
-            let Some((which, naming, wanted)) = name_of(&condition.test) else { continue };
-            let known = self.names(which)?;
-            if names::pick(wanted, &known, naming).is_empty() {
-                let nearest = names::nearest(wanted, &known, naming).into_iter().map(String::from).collect();
-                unknown.push(UnknownName { field: condition.field(), wanted: wanted.to_string(), nearest });
-            }
-        }
-        Ok(unknown)
     }
 
     /// Returns the clauses of a filter. They do not affect scores.
@@ -240,7 +215,7 @@ impl Reader {
 }
 
 /// Returns the field and the name of a condition whose name is looked up in the index.
-fn name_of(test: &Test) -> Option<(Listed, Naming, &str)> {
+pub(in crate::index) fn name_of(test: &Test) -> Option<(Listed, Naming, &str)> {
     match test {
         Test::Project(name) => Some((Listed::Project, Naming::Path, name)),
         Test::Tool(name) => Some((Listed::Tool, Naming::Plain, name)),

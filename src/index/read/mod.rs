@@ -2,9 +2,10 @@
 
 pub(in crate::index) mod entries;
 pub(in crate::index) mod filter;
+pub(in crate::index) mod unknown_names;
 pub(in crate::index) mod rows;
 pub(in crate::index) mod checkpoints;
-pub(in crate::index) mod titles;
+pub(in crate::index) mod titles_by_message;
 pub(in crate::index) mod sessions;
 pub(in crate::index) mod outline;
 pub(in crate::index) mod by_file;

@@ -4,7 +4,7 @@
 //! a failed commit, tantivy may publish half of the changes. There is one way to commit, and it always writes the
 //! header, so that an interrupted run can be distinguished from a finished one.
 
-pub(in crate::index) mod backpressure;
+pub(in crate::index) mod memory;
 pub(in crate::index) mod entry;
 pub(in crate::index) mod merge;
 
@@ -26,18 +26,9 @@ use crate::index::file_key::FileKey;
 use crate::index::open::{Header, check_sums, create_or_open};
 use crate::index::read::Reader;
 use crate::index::schema::{self, Fields};
-use crate::index::write::backpressure::{Budget, Permit};
 use crate::index::write::entry::Entry;
+use crate::index::write::memory::{BATCH, Budget, HEAP_LARGE, HEAP_SMALL, IN_FLIGHT, Permit};
 use crate::index::write::merge::Tiers;
-
-/// Bytes of text that may wait to be indexed. Each text is in memory twice: as terms, and as the stored document.
-const IN_FLIGHT: usize = 8 << 20;
-/// Bytes of text that are sent to one of tantivy's threads together.
-const BATCH: usize = 1 << 20;
-/// Memory in which all threads of a large run together build segments.
-const HEAP_LARGE: usize = 64 << 20;
-/// The same for a small run. tantivy requires at least 15 MB.
-const HEAP_SMALL: usize = 16 << 20;
 
 /// Number of checkpoints that are collected before they are written together.
 const MAX_WAITING: usize = 512;

@@ -1,8 +1,17 @@
-//! Limits the amount of text that waits to be indexed.
+//! The memory of a run that writes: how much text may wait to be indexed, and what tantivy may use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
+
+/// Bytes of text that may wait to be indexed. Each text is in memory twice: as terms, and as the stored document.
+pub(super) const IN_FLIGHT: usize = 8 << 20;
+/// Bytes of text that are sent to one of tantivy's threads together.
+pub(super) const BATCH: usize = 1 << 20;
+/// Memory in which all threads of a large run together build segments.
+pub(super) const HEAP_LARGE: usize = 64 << 20;
+/// The same for a small run. tantivy requires at least 15 MB.
+pub(super) const HEAP_SMALL: usize = 16 << 20;
 
 /// Hands out permits for a fixed number of bytes, and blocks when none are left.
 #[derive(Clone, Debug)]
