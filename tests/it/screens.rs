@@ -364,7 +364,7 @@ fn search_with_notes() {
     insta::assert_snapshot!(screen(&env, "search tool:Bsh"), @r#"
     $ unspool search tool:Bsh
     --- stderr
-    unspool: there is no tool like "Bsh"; similar: Bash, LS, LSP
+    unspool: no tool matches "Bsh"; similar: Bash, LS, LSP
     unspool: nothing found for tool:Bsh
     --- exit code 1
     "#);

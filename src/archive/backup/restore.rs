@@ -256,7 +256,7 @@ impl Restore<'_> {
                     1 => "1 file is".to_string(),
                     lost => format!("{lost} files are"),
                 });
-            self.done.problems.push(Problem::with_path(path, format!("{lost} missing as a whole")));
+            self.done.problems.push(Problem::with_path(path, format!("{lost} missing entirely")));
         }
     }
 
