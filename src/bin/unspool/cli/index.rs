@@ -17,8 +17,8 @@ use crate::schedule::record;
 
 /// Update the index
 ///
-/// Reads only what is new: an unchanged file costs one stat call, a file that has grown costs its new bytes. Sessions
-/// that Claude Code has deleted stay in the index. An interrupted run keeps what it has done.
+/// Reads only what is new; an unchanged file takes one stat call. Sessions that Claude Code has deleted stay in the
+/// index. An interrupted run keeps what it has done.
 #[derive(Args, Debug)]
 pub(crate) struct IndexArgs {
     /// Read everything again into a new index, then replace the old one
@@ -33,7 +33,7 @@ pub(crate) struct IndexArgs {
     #[arg(long)]
     json: bool,
 
-    /// Accept that more than half of all files are gone
+    /// Confirm that more than half of the files were deleted
     #[arg(long)]
     confirm: bool,
 
