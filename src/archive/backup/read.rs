@@ -238,7 +238,7 @@ pub(super) struct Entry {
     pub(super) counted: u64,
 }
 
-/// What a backup contains.
+/// The contents of a backup.
 #[derive(Debug)]
 pub(super) struct Survey {
     pub(super) reading: BackupContents,

@@ -19,7 +19,7 @@ use crate::update::Watch;
 /// Bytes of documents that are passed to the index together.
 const BATCH: usize = 1 << 20;
 
-/// How to restore.
+/// Options of a restore.
 #[derive(Clone, Debug, Default)]
 pub struct RestoreOptions {
     /// The current time, in milliseconds since 1970.

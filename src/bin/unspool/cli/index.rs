@@ -109,8 +109,8 @@ fn run_once(config: &Config, args: &IndexArgs) -> anyhow::Result<Option<u8>> {
     Ok(Some(code.max(back_up(config, args, &report)?)))
 }
 
-/// Waits a moment, because Claude Code may still be writing the lines that its hook reported. Returns false if another run
-/// that has not started to read yet will read the same.
+/// Waits a moment, because Claude Code may still be writing the lines that its hook reported. Returns false if another
+/// run that has not started to read yet will read the same.
 fn settle(config: &Config, transcripts: &[std::path::PathBuf]) -> bool {
     let claim = Claim::take(&Claim::path(|name| config.local.folder().beside(name), transcripts));
     if matches!(claim, Ok(None)) {

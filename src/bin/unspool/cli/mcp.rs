@@ -110,8 +110,8 @@ fn edit(config: &Config, args: &EditArgs, change: Change) -> anyhow::Result<u8> 
     Ok(exit_code::OK)
 }
 
-/// Returns the calls of the client's own command that make a change. Only Claude Code needs it: it rewrites its file all the
-/// time, so an edit by another program could be lost.
+/// Returns the calls of the client's own command that make a change. Only Claude Code needs it: it rewrites its file
+/// all the time, so an edit by another program could be lost.
 fn own_steps(client: Client, state: &State, server: &Server, change: Change) -> Option<Vec<Step>> {
     if client != Client::Claude || *state == State::Foreign {
         return None;
