@@ -142,7 +142,7 @@ pub fn kind_of_io(error: &io::Error) -> ErrorKind {
 fn hint_of_io(error: &io::Error) -> Option<String> {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            Some("free some space; everything committed before is safe, and the next run continues from there".into())
+            Some("free some space; what was indexed so far is kept, and the next run continues from there".into())
         }
         _ => None,
     }

@@ -47,8 +47,8 @@ pub(super) fn filter(filters: &Filters, context: &Context) -> Result<Filter> {
     Ok(Filter { meta: false, without_session, conditions })
 }
 
-/// Explains why no file matches the conditions: the file was read as a pattern. A pattern that can match nothing is an error.
-/// Only for answers without hits, because a file may be called like a pattern.
+/// Explains why no file matches the conditions: the name was treated as a glob. A glob that can match nothing is an
+/// error. Only for answers without hits, because the name of a file may look like a glob.
 pub(super) fn unmatched_patterns<'c>(conditions: impl IntoIterator<Item = &'c Condition>) -> Result<Vec<Note>> {
     let mut notes = Vec::new();
     for condition in conditions.into_iter().filter(|condition| !condition.negated) {

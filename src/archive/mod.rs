@@ -134,8 +134,8 @@ impl Archive {
         Ok(())
     }
 
-    /// Brings the index up to date, but spends only a limited time on it, also on finding out what is new. What is not done
-    /// then continues in the background. For servers, which must answer soon.
+    /// Brings the index up to date, but spends only a limited time on it, including the search for what is new. What is
+    /// not done then continues in the background. For servers, which must answer soon.
     pub fn freshen_within(&self, patience: Duration, report: &mut dyn FnMut(Note)) -> Result<()> {
         let start = std::time::Instant::now();
         let Some(reader) = self.local.reopen()? else {
@@ -185,8 +185,8 @@ impl Archive {
         Ok(SearchAnswer { behind: *self.behind.lock().unwrap_or_else(PoisonError::into_inner), ..answer })
     }
 
-    /// Brings the index up to date like [`Self::freshen`], and finds sessions and messages. Looks for new messages while
-    /// it searches, and searches again if there are some.
+    /// Brings the index up to date like [`Self::freshen`], and finds sessions and messages. Looks for new messages
+    /// while it searches, and searches again if there are some.
     pub fn freshen_and_search(
         &self,
         request: &SearchRequest,
@@ -217,7 +217,7 @@ impl Archive {
         self.backend.conversation(request, context)
     }
 
-    /// Lists the prompts of a session or subagent, each with what came of it.
+    /// Lists the prompts of a session or subagent, each with its result.
     pub fn outline(&self, request: &OutlineRequest) -> Result<OutlineAnswer> {
         self.backend.outline(request)
     }
@@ -253,7 +253,7 @@ impl Archive {
         recall::recent(&*self.local.reader()?, context)
     }
 
-    /// Returns the story of the last change of a file by another session. `path` is absolute.
+    /// Returns the last change of a file by another session. `path` is absolute.
     pub fn last_change(&self, path: &str, context: &Context) -> Result<Option<LastChange>> {
         recall::last_change(&*self.local.reader()?, path, context)
     }

@@ -21,7 +21,7 @@ pub enum Note {
         /// Known names that are similar.
         nearest: Vec<String>,
     },
-    /// A word occurs nowhere, and another was searched for instead.
+    /// A word occurs nowhere, so another one was searched for.
     Corrected {
         /// The word as typed.
         word: String,
@@ -40,9 +40,9 @@ pub enum Note {
         /// The words that the best hit does not contain.
         missing: Vec<String>,
     },
-    /// Nothing matched the query as it was typed, so its operators were taken as plain words.
+    /// Nothing matched the query as typed, so its operators were treated as plain words.
     AsPlainWords,
-    /// Nothing contains the identifier as it was typed, only parts of it.
+    /// Nothing contains the identifier as typed, only parts of it.
     PartsOnly {
         /// The query.
         query: String,
@@ -52,18 +52,18 @@ pub enum Note {
         /// The number of these words.
         words: usize,
     },
-    /// Only text inserted by Claude Code itself was found.
+    /// Only text that Claude Code itself added was found.
     OnlyMeta,
-    /// There were too many texts to read, so there may be more hits.
+    /// There were too many messages to check, so there may be more hits.
     Incomplete,
     /// Nothing was found.
     Nothing {
         /// The query.
         query: String,
     },
-    /// No file matches a filter that was read as a pattern.
+    /// No file matches a filter that was treated as a glob.
     ReadAsPattern {
-        /// The pattern.
+        /// The glob.
         pattern: String,
     },
     /// No message of the session matches a query.
@@ -71,11 +71,11 @@ pub enum Note {
         /// The query.
         query: String,
     },
-    /// No session is known to have done something with a file.
+    /// No recorded session did something with a file.
     NothingAboutFile {
         /// The file as typed.
         path: String,
-        /// The verb: `changed`, `touched`.
+        /// The verb: `changed`, `mentioned`, `touched`.
         verb: String,
     },
     /// The contents of a file at that time are not recorded.
@@ -99,7 +99,7 @@ pub enum Note {
     },
     /// The index is not up to date.
     Behind(Lag),
-    /// There was no time to look for new messages.
+    /// The search for new messages timed out.
     NotChecked,
     /// There is no index yet. It is being built in the background.
     BuildingIndex,
@@ -120,7 +120,7 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownName { field, name, nearest } => {
-                write!(f, "there is no {field} like {name:?}")?;
+                write!(f, "no {field} matches {name:?}")?;
                 if nearest.is_empty() { Ok(()) } else { write!(f, "; similar: {}", nearest.join(", ")) }
             }
             Self::Corrected { word, meant } => write!(f, "no match for {word}; searching for {meant} instead"),
@@ -132,16 +132,16 @@ impl fmt::Display for Note {
             }
             Self::AsPlainWords => write!(f, "no exact match; searching for the words instead"),
             Self::PartsOnly { query } => write!(f, "nothing contains {query} as typed; showing partial matches"),
-            Self::LongText { words } => write!(f, "a long text; searching for its {words} most significant words"),
+            Self::LongText { words } => write!(f, "long query; searching for its {words} most significant words"),
             Self::OnlyMeta => write!(f, "found only in text that Claude Code added (hooks, reminders, skills)"),
             Self::Incomplete => {
-                write!(f, "too many texts to read for this pattern, there may be more hits; add a word or a filter")
+                write!(f, "too many messages to check; there may be more hits (add a word or a filter)")
             }
             Self::Nothing { query } if query.is_empty() => write!(f, "nothing found"),
             Self::Nothing { query } => write!(f, "nothing found for {query}"),
-            Self::ReadAsPattern { pattern } => write!(f, "{pattern} was read as a pattern"),
+            Self::ReadAsPattern { pattern } => write!(f, "{pattern} was treated as a glob"),
             Self::NothingInSession { query } => write!(f, "nothing in this session matches {query}"),
-            Self::NothingAboutFile { path, verb } => write!(f, "no session is known to have {verb} {path}"),
+            Self::NothingAboutFile { path, verb } => write!(f, "no recorded session {verb} {path}"),
             Self::NothingRecorded { path } => write!(f, "the contents of {path} at that time are not recorded"),
             Self::NoSessions { filtered: true } => write!(f, "no session matches"),
             Self::NoSessions { filtered: false } => write!(f, "there are no sessions"),
@@ -151,16 +151,16 @@ impl fmt::Display for Note {
                 write!(f, "this session continues in {}; you may want to resume that one", one_line(session))
             }
             Self::Behind(lag) => {
-                write!(f, "the index is {lag}; answering from it as it is (`unspool index` brings it up to date)")
+                write!(f, "the index is {lag}; results may be incomplete (`unspool index` brings it up to date)")
             }
             Self::NotChecked => {
-                write!(f, "there was no time to look for new messages; answering from the index as it is")
+                write!(f, "timed out looking for new messages; results may be incomplete")
             }
             Self::BuildingIndex => write!(f, "there is no index yet; it is being built now, so try again in a minute"),
             Self::MissingRoot { path, has_index: true } => {
-                write!(f, "there is no folder {path}; answering from the index as it is")
+                write!(f, "folder {path} does not exist; using the existing index")
             }
-            Self::MissingRoot { path, has_index: false } => write!(f, "there is no folder {path}"),
+            Self::MissingRoot { path, has_index: false } => write!(f, "folder {path} does not exist"),
             Self::EmptyIndex => write!(f, "the index is empty; `unspool index` reads all sessions"),
             Self::FirstIndex => write!(f, "there is no index yet; reading all sessions once"),
         }

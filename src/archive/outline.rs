@@ -1,5 +1,5 @@
-//! Outlines a conversation: every prompt with the changed files and the end of the answer. Reads only the prompts, the last answer to each, and the
-//! calls that change files, so that an outline of a long session is fast.
+//! Outlines a conversation: every prompt with the changed files and the end of the answer. Reads only the prompts, the
+//! last answer to each, and the calls that change files, so that an outline of a long session is fast.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub struct OutlineAnswer {
     pub totals: OutlineTotals,
 }
 
-/// A prompt, and what came of it.
+/// A prompt and its result.
 #[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct PromptOutline {
     /// Its number, from 1.

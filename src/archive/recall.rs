@@ -1,4 +1,4 @@
-//! Short reminders for an agent: the last sessions of a project, and the story of a file's last change.
+//! Short reminders for an agent: the last sessions of a project, and the last change of a file.
 //!
 //! Both answer without being asked a question, so they are strict: no fuzzy matches, nothing inferred, and nothing from
 //! the session that is running.
@@ -32,7 +32,7 @@ pub struct RecentSession {
     pub answer: Option<Untrusted>,
 }
 
-/// The story of a file's last change.
+/// The last change of a file, with the answer to its prompt.
 #[derive(Clone, Debug, Serialize)]
 pub struct LastChange {
     /// The change.
@@ -69,8 +69,8 @@ pub(super) fn recent(reader: &Reader, context: &Context) -> Result<Vec<RecentSes
     Ok(recent)
 }
 
-/// Returns the last recorded change of exactly this file by another session. Returns `None` if no prompt is known that led
-/// to it.
+/// Returns the last recorded change of exactly this file by another session. Returns `None` if no prompt is known that
+/// led to it.
 pub(super) fn last_change(reader: &Reader, path: &str, context: &Context) -> Result<Option<LastChange>> {
     let request = FileRequest { path: path.to_string(), ..FileRequest::default() };
     let FileAnswer::Actions(files) = history::answer(reader, &request, context)? else { return Ok(None) };

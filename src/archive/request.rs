@@ -242,7 +242,7 @@ impl Default for FileQuestion {
     }
 }
 
-/// A point in the life of a file.
+/// A time in the history of a file.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {

@@ -20,7 +20,7 @@ pub struct ResumeCommand {
     pub args: Vec<String>,
 }
 
-/// How a shell quotes words and joins commands.
+/// The syntax of a shell: how it quotes words and joins commands.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ShellSyntax {
     /// sh, bash, zsh and other shells like them.
@@ -76,7 +76,7 @@ impl ShellSyntax {
 /// Returns the command for a session, or an error that says why it cannot be resumed.
 pub(super) fn command(session: &Session, fork: bool, context: &Context) -> Result<ResumeCommand> {
     let id = session.id.raw();
-    let keep = format!("`unspool show {id}` shows it, `unspool export {id}` writes it to a file");
+    let keep = format!("`unspool show {id}` shows the session, `unspool export {id}` writes it to a file");
     let impossible = |what: String| Error::new(ErrorKind::NotFound, what);
     if session.history_only {
         return Err(impossible(format!("session {id} cannot be resumed: only its prompts are left")).hint(keep));
@@ -96,7 +96,7 @@ pub(super) fn command(session: &Session, fork: bool, context: &Context) -> Resul
     if !folder.is_dir() {
         let what = format!("session {id} cannot be resumed: its folder no longer exists: {}", folder.display());
         return Err(
-            impossible(what).hint(format!("create it again, as Claude Code looks for sessions by folder; {keep}"))
+            impossible(what).hint(format!("recreate the folder (Claude Code finds sessions by folder); {keep}"))
         );
     }
     let mut args = vec!["--resume".to_string(), id.to_string()];

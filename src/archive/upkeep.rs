@@ -152,7 +152,7 @@ fn compare(file: &Checkpoint, deep: bool) -> Option<Problem> {
         Ok(true) => None,
         Ok(false) => Some(Problem::with_path(
             path,
-            "was changed without a trace in its size and time; run `touch` on it, then `unspool index`",
+            "was changed, but its size and time were not; run `touch` on it, then `unspool index`",
         )),
         Err(error) => Some(Problem::with_path(path, error.to_string())),
     }

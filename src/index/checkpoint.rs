@@ -25,7 +25,7 @@ pub(in crate::index) const GONE: u64 = 1;
 /// Stored instead of the state hash for a file that must not be read.
 pub(in crate::index) const FORGOTTEN: u64 = 2;
 
-/// How far one file was read, and the state of the file at that time.
+/// The position up to which one file was read, and the state of the file at that time.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct Checkpoint {

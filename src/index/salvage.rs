@@ -37,7 +37,7 @@ pub struct OldFile {
     pub documents: Option<u64>,
 }
 
-/// What was found in a damaged index.
+/// The readable contents of a damaged index.
 pub(in crate::index) struct Salvage {
     segments: Vec<Segment>,
     blocks: Vec<BlockAt>,

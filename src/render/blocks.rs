@@ -97,10 +97,10 @@ impl Layout {
             lines.truncate(MOST_LINES);
             lines.push(vec![(
                 DIM,
-                format!("    … {} lines more (E opens them in your editor)", thousands(more as u64)),
+                format!("    … {} more lines (E opens the transcript in your editor)", thousands(more as u64)),
             )]);
         } else if text.is_cut && lines.len() > 1 {
-            lines.push(vec![(DIM, "    … a very long text; O reads the rest".to_string())]);
+            lines.push(vec![(DIM, "    … a very long text; O shows the rest".to_string())]);
         }
         lines
     }

@@ -90,7 +90,7 @@ struct Summary<'a> {
     shown_hits: usize,
     /// Sessions shown.
     shown_sessions: usize,
-    /// How much of the query the best hits contain.
+    /// The part of the query that the best hits contain.
     r#match: Match,
     /// The significant words that none of the best hits contains together with the others.
     missing_words: &'a [String],
@@ -104,7 +104,7 @@ struct Summary<'a> {
     loosened: bool,
     /// Set if the query is a long text and only its most significant words were searched for.
     thinned: bool,
-    /// Set if the search stopped early because there were too many texts to read. There may be more hits.
+    /// Set if the search stopped early because there were too many messages to check. There may be more hits.
     incomplete: bool,
     /// Words without a match, and what was searched for instead.
     corrections: Vec<Correction<'a>>,

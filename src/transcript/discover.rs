@@ -25,8 +25,9 @@ pub struct Root {
 }
 
 impl Root {
-    /// Returns the root under its one true path: absolute, without `..` and trailing slashes, symbolic links resolved. So
-    /// each folder has one index, however it is spelled. A folder that does not exist is resolved as far as possible.
+    /// Returns the root under its canonical path: absolute, without `..` and trailing slashes, with symbolic links
+    /// resolved. So each folder has one index, however its path is written. A folder that does not exist is resolved as
+    /// far as possible.
     #[must_use]
     pub fn canonical(self) -> Self {
         let path = std::path::absolute(&self.path).unwrap_or(self.path);

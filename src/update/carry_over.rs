@@ -91,7 +91,7 @@ fn keep_forgotten(
     Ok(())
 }
 
-/// What could not be copied from damaged indexes.
+/// The messages that could not be copied from damaged indexes.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     pub(super) all: Vec<Loss>,

@@ -279,7 +279,7 @@ fn with_space_needed(error: Error, plan: &Plan, locked: &LockedFolder<'_>) -> Er
     let megabytes = plan.bytes() * 2 / 5 / 1_000_000 + 20;
     let place = locked.directory();
     error.hint(format!(
-        "this needs about {megabytes} MB in {}; everything committed before is safe, and the next run continues from there",
+        "this needs about {megabytes} MB in {}; what was indexed so far is kept, and the next run continues from there",
         place.display()
     ))
 }

@@ -1,4 +1,4 @@
-//! Looks up messages in the own transcripts of subagents, while the transcripts of their parents are read. A subagent's
+//! Looks up messages in the subagents' own transcripts while the transcripts of their parents are read. A subagent's
 //! message in a parent's transcript is left out if the subagent's own transcript contains it.
 
 use std::collections::{HashMap, HashSet};

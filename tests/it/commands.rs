@@ -103,7 +103,7 @@ fn forced_colours_come_with_the_screen_layout() {
 #[test]
 fn a_missing_root_is_reported() {
     let env = small_home();
-    let is_reported = |ran: &Ran| ran.stderr.contains(".claude; answering from the index as it is");
+    let is_reported = |ran: &Ran| ran.stderr.contains(".claude does not exist; using the existing index");
     assert!(!is_reported(&env.run(&["search", "pelican"])));
     std::fs::rename(env.claude(), env.path().join("away")).expect("moved");
     for args in [&["search", "pelican"][..], &["search", "--no-refresh", "pelican"]] {
@@ -111,7 +111,7 @@ fn a_missing_root_is_reported() {
         assert!(ran.code == 0 && ran.stdout.lines().count() == 2 && is_reported(&ran), "{args:?}: {}", ran.stderr);
     }
     let ran = env.run(&["--root", "nowhere", "search", "pelican"]);
-    assert!(ran.stderr.contains("there is no folder ") && ran.stderr.contains("nowhere\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("folder ") && ran.stderr.contains("nowhere does not exist\n"), "{}", ran.stderr);
 }
 
 #[test]

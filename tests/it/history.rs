@@ -873,7 +873,7 @@ fn a_wrong_pattern_is_a_usage_error() {
         assert!(ran.stderr.contains("[z-a].tsx\n") && ran.stderr.contains("^^^"), "{}", ran.stderr);
         let ran = env.run(&[command, &["b*.tsx", "--no-refresh"]].concat());
         assert_eq!(ran.code, 1, "{}", ran.stderr);
-        assert!(ran.stderr.contains("read as a pattern"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("treated as a glob"), "{}", ran.stderr);
     }
     for name in ["a<b.ts", "a(b.ts", "a{b.ts", "a+b.ts", "a^b.ts", "a]b.ts", "a[b.ts"] {
         for args in

@@ -364,7 +364,7 @@ fn search_with_notes() {
     insta::assert_snapshot!(screen(&env, "search tool:Bsh"), @r#"
     $ unspool search tool:Bsh
     --- stderr
-    unspool: there is no tool like "Bsh"; similar: Bash, LS, LSP
+    unspool: no tool matches "Bsh"; similar: Bash, LS, LSP
     unspool: nothing found for tool:Bsh
     --- exit code 1
     "#);
@@ -1344,9 +1344,9 @@ fn help() {
 
     These are the sessions whose transcripts Claude Code has deleted. The file is
     zstd-compressed JSON Lines with a checksum, readable without unspool, and only
-    by you. An existing backup is brought up to date: what only it contains is kept,
-    except sessions that `unspool forget` has erased. The new file replaces it after
-    it was read back without an error.
+    by you. An existing backup is updated and keeps what only it contains, except
+    sessions erased by `unspool forget`. It is replaced only after the new file was
+    read back without errors.
 
     Usage: unspool backup [OPTIONS] <FILE>
 
@@ -1386,7 +1386,7 @@ fn help() {
               and fzf. CLICOLOR_FORCE=1 does the same.
 
     Examples:
-      unspool backup ~/sessions.zst      write a backup, or bring it up to date
+      unspool backup ~/sessions.zst      write a backup, or update it
       zstdcat ~/sessions.zst | less      read it without unspool
       unspool restore ~/sessions.zst     put it back into an index
     --- exit code 0
@@ -1510,7 +1510,7 @@ fn help() {
               [default: relevance]
 
           --cursor CURSOR
-              Continue after an earlier answer, with the cursor it printed
+              Show the page after this cursor, printed by the previous search
 
           --meta
               Also search text that Claude Code itself inserted: hooks, reminders,

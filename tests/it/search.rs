@@ -333,7 +333,7 @@ fn without_hits_changes_that_give_hits_are_suggested() {
         (&["search", "\"tile kestrel\""], "hint: try as plain words: tile kestrel (10 hits)"),
         (
             &["search", "kestrel", "--project", "paymints", "--branch", "nowhere"],
-            "there is no branch like \"nowhere\"; similar: main",
+            "no branch matches \"nowhere\"; similar: main",
         ),
     ] {
         let ran = env.run(args);

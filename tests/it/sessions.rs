@@ -155,7 +155,7 @@ fn resume_prints_the_command_or_says_why_not() {
     assert_eq!((ran.code, ran.stdout), (0, format!("cd '{shown}' && claude --resume {id} --fork-session\n")));
     let ran = env.run(&["resume", &id]);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("there is no `claude` in your PATH"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("cannot find `claude` in PATH"), "{}", ran.stderr);
     std::fs::remove_dir(&folder).expect("removed");
     let ran = env.run(&["resume", "--print", &id]);
     assert_eq!(ran.code, 1);

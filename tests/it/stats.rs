@@ -193,7 +193,7 @@ fn filters_restrict_the_figures() {
     assert_eq!(ran.stderr, "unspool: this filter selects parts of messages, so tokens are not counted\n");
     let ran = env.run(&["stats", "--no-refresh", "--project", "zebra"]);
     assert_eq!(ran.code, 1);
-    assert!(ran.stderr.contains("there is no project like \"zebra\""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no project matches \"zebra\""), "{}", ran.stderr);
 }
 
 #[test]

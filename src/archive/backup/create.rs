@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Problem, Result};
 use crate::fault::{self, Op};
 use crate::index::{Checkpoint, FileKey, Reader};
 
-/// What to back up.
+/// Options of a backup.
 #[derive(Clone, Debug, Default)]
 pub struct BackupOptions {
     /// The current time, in milliseconds since 1970.
@@ -49,7 +49,7 @@ pub struct Backup {
     pub problems: Vec<Problem>,
 }
 
-/// What a new backup contains.
+/// The contents of a new backup.
 #[derive(Debug, Default)]
 struct Plan {
     /// Files to copy from the index, sorted by path.

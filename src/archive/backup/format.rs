@@ -18,7 +18,7 @@ pub(super) struct Header {
     pub(super) version: u32,
     /// The version of unspool.
     pub(super) program: String,
-    /// When it was written: a time that people can read.
+    /// The time it was written, as text for people.
     pub(super) created: String,
     pub(super) roots: Vec<String>,
     /// Number of files.

@@ -202,7 +202,7 @@ impl<'a> Lines<'a> {
             return Err(Error::new(ErrorKind::Other, message).hint("choose another file; nothing was changed"));
         }
         match self.end.take() {
-            None => self.damaged(format!("it ends after line {}, before its last line", self.number)),
+            None => self.damaged(format!("it is truncated after line {}", self.number)),
             Some(end) if self.damage.is_empty() && end != self.found => {
                 self.damaged(format!("the lines before line {} do not match its checksum", self.number));
             }
@@ -238,7 +238,7 @@ pub(super) struct Entry {
     pub(super) counted: u64,
 }
 
-/// What a backup contains.
+/// The contents of a backup.
 #[derive(Debug)]
 pub(super) struct Survey {
     pub(super) reading: BackupContents,

@@ -19,7 +19,7 @@ use crate::update::Watch;
 /// Bytes of documents that are passed to the index together.
 const BATCH: usize = 1 << 20;
 
-/// How to restore.
+/// Options of a restore.
 #[derive(Clone, Debug, Default)]
 pub struct RestoreOptions {
     /// The current time, in milliseconds since 1970.
@@ -256,7 +256,7 @@ impl Restore<'_> {
                     1 => "1 file is".to_string(),
                     lost => format!("{lost} files are"),
                 });
-            self.done.problems.push(Problem::with_path(path, format!("{lost} missing as a whole")));
+            self.done.problems.push(Problem::with_path(path, format!("{lost} missing entirely")));
         }
     }
 

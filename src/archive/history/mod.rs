@@ -83,7 +83,7 @@ pub(crate) fn answer(reader: &Reader, request: &FileRequest, context: &Context) 
     let here = Here { cwd: context.folder.clone().unwrap_or_default(), home: context.home.clone() };
     let mut question = Request { path: request.path.clone(), here, reveal: request.reveal, ..Request::default() };
     let is_pattern = glob::is_pattern(&request.path);
-    let path = || format!("{}{}", request.path, if is_pattern { " (read as a pattern)" } else { "" });
+    let path = || format!("{}{}", request.path, if is_pattern { " (treated as a glob)" } else { "" });
     let untouched = || FileAnswer::Nothing(Note::NothingAboutFile { path: path(), verb: "touched".to_string() });
     let unrecorded = || FileAnswer::Nothing(Note::NothingRecorded { path: path() });
     let answer = match &request.question {
@@ -92,7 +92,7 @@ pub(crate) fn answer(reader: &Reader, request: &FileRequest, context: &Context) 
             question.diff = *diff;
             question.filter = filters::filter(&request.filters, context)?;
             let files = file(reader, &question)?;
-            let verb = if *mentions { "named" } else { "changed" }.to_string();
+            let verb = if *mentions { "mentioned" } else { "changed" }.to_string();
             match files.is_empty() {
                 true => FileAnswer::Nothing(Note::NothingAboutFile { path: path(), verb }),
                 false => FileAnswer::Actions(files),

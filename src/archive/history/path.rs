@@ -28,7 +28,7 @@ pub(super) struct Here {
     pub(super) home: Option<String>,
 }
 
-/// Returns the path_patterns of a path, the most literal first.
+/// Returns the patterns that a typed path may mean, the most literal first.
 pub(super) fn path_patterns(text: &str, here: &Here) -> Vec<PathPattern> {
     let path = normal_path(text, None);
     let is_absolute = is_absolute(&path);

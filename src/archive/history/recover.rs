@@ -70,7 +70,7 @@ pub enum Uncertain {
         time: i64,
         /// The session.
         session: Untrusted,
-        /// What may have changed it.
+        /// The possible cause.
         cause: Cause,
     },
     /// Something outside the recorded sessions changed it.

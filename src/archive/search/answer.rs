@@ -25,7 +25,7 @@ pub struct SearchAnswer {
     pub total_hits: usize,
     /// The number of sessions with hits, shown or not.
     pub total_sessions: usize,
-    /// How much of the query the best hits contain.
+    /// The part of the query that the best hits contain.
     #[serde(rename = "match")]
     pub matched: Match,
     /// The significant words that none of the best hits contains together with the others.
@@ -45,7 +45,7 @@ pub struct SearchAnswer {
     pub behind: Option<Lag>,
 }
 
-/// How much of a query the best hits contain.
+/// The part of a query that the best hits contain.
 #[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Match {

@@ -87,7 +87,7 @@ fn parse_cursor(cursor: &str, request: &SearchRequest) -> Result<Cursor> {
     let parsed: Cursor =
         cursor.parse().map_err(|()| refused(format!("{cursor:?} is not a cursor"), "use one from an answer"))?;
     if !parsed.belongs_to(fingerprint(request)) {
-        let hint = "give the query, the filters and the order of the answer it comes from, or leave it out";
+        let hint = "repeat the search it came from, or leave the cursor out";
         return Err(refused(format!("the cursor {cursor} belongs to another search"), hint));
     }
     Ok(parsed)

@@ -1,7 +1,7 @@
 //! Finds sessions that share messages: one was forked from the other, continues it, or is contained in it.
 //!
-//! Claude Code copies the messages of a session into a new transcript when it is forked, and in older versions also when
-//! it is resumed. Not every copy says where it comes from, so the ids of the messages decide.
+//! Claude Code copies the messages of a session into a new transcript when it is forked, and in older versions also
+//! when it is resumed. Not every copy says where it comes from, so the ids of the messages decide.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -81,7 +81,7 @@ fn name_links(session: &mut Session) {
     session.continued_in = session.continued_in.take().or(continued_in);
 }
 
-/// What links of a session to others depend on.
+/// The fields of a session that decide its links to others.
 struct Brief {
     id: Untrusted,
     first: Option<i64>,

@@ -1,9 +1,8 @@
 //! Statistics: time, tokens and cost of everything in the index. Reads only its columns.
 //!
-//! An API message counts once, in however many lines and files it is recorded, with the
-//! numbers of the line that reports the most output.
-//! A prompt, a tool call and its result count once, where they were recorded first. What Claude Code copies when a
-//! session is resumed, forked or compacted therefore never counts twice.
+//! An API message counts once, however many lines and files record it, with the numbers of the line that reports the
+//! most output. A prompt, a tool call and its result count once, where they were recorded first. So what Claude Code
+//! copies when a session is resumed, forked or compacted never counts twice.
 
 mod count;
 

@@ -57,7 +57,7 @@ pub(crate) fn search(archive: &Archive, request: &SearchRequest, context: &Conte
 /// Reads a part of a conversation.
 pub(crate) fn read(archive: &Archive, part: Part, context: &Context, view: &mut View) -> Result<Found> {
     let mut reading = part.reading;
-    // A message identifies the conversation that it is in, also if that is a subagent's.
+    // A message identifies the conversation that it is in, even if that is a subagent's.
     let id = part.around.clone().unwrap_or_else(|| part.id.clone());
     if reading.from == 0 {
         let request = ConversationRequest {
@@ -111,7 +111,7 @@ pub(crate) fn file(
     })
 }
 
-/// Tells the story of a line. `contents` is the file on disk; without one, the last known contents are used.
+/// Returns the history of a line. `contents` is the file on disk; without one, the last known contents are used.
 pub(crate) fn why(
     archive: &Archive,
     path: &str,

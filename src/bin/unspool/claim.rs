@@ -1,7 +1,7 @@
-//! A short claim on an index run that is about to start, so that events at the same moment start one run.
+//! A lock that lets only one index run start for events at the same moment.
 //!
-//! Claude Code may call our hook twice for one event: once for the plugin and once for its settings. The run that has the
-//! claim gives it back before it reads anything. So it reads everything that the other events reported.
+//! Claude Code may call our hook twice for one event: once for the plugin and once for its settings. The run that has
+//! the lock releases it before it reads anything. So it reads everything that the other events reported.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use unspool::error::Error;
 use unspool::fault::{self, Op};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A claim, held until it is dropped. The kernel releases it when the process ends.
+/// The lock of one run, held until it is dropped. The kernel releases it when the process ends.
 #[derive(Debug)]
 pub(crate) struct Claim {
     path: PathBuf,
@@ -18,14 +18,14 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Returns the file for a claim on a run that reads only these transcripts.
+    /// Returns the lock file of a run that reads only these transcripts.
     pub(crate) fn path(beside: impl Fn(&str) -> PathBuf, transcripts: &[PathBuf]) -> PathBuf {
         let names: Vec<u8> =
             transcripts.iter().flat_map(|path| [path.as_os_str().as_encoded_bytes(), b"\0"].concat()).collect();
         beside(&format!("event-{:08x}.lock", xxh3_64(&names) >> 32))
     }
 
-    /// Takes a claim. Returns `None` if another process has it.
+    /// Takes the lock. Returns `None` if another process has it.
     pub(crate) fn take(path: &Path) -> Result<Option<Self>, Error> {
         let failed = |error| Error::io("lock", path, error);
         if let Some(folder) = path.parent() {
@@ -45,7 +45,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // A process that has opened the file already can still take a claim on it. That only means one more run.
+        // A process that has already opened the file can still lock it. That only means one more run.
         let _ = fs_err::remove_file(&self.path);
     }
 }

@@ -274,7 +274,7 @@ pub(crate) fn why_no_ui() -> Option<&'static str> {
         return Some("this runs inside Claude Code");
     }
     if var("TERM").is_none_or(|term| term == "dumb") && cfg!(unix) {
-        return Some("this terminal cannot show it (TERM)");
+        return Some("this terminal is not supported (TERM)");
     }
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     (!is_terminal).then_some("this is not a terminal")

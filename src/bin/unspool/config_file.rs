@@ -41,7 +41,7 @@ pub(crate) struct Settings {
     pub(crate) prices: Prices,
     /// Keys of the terminal UI, by the name of the action.
     pub(crate) keys: Vec<(String, String)>,
-    /// Whether the terminal UI uses the mouse.
+    /// True if the terminal UI uses the mouse.
     pub(crate) mouse: Option<bool>,
     /// The models whose prices the file sets.
     pub(crate) priced: Vec<String>,

@@ -149,7 +149,7 @@ pub(crate) fn usage(error: &clap::Error, hint: Option<&str>) -> anyhow::Result<u
 
 /// Reports that the program itself failed, and returns the exit code for it.
 pub(crate) fn own_failure() -> u8 {
-    note("error: unspool crashed; everything committed before is safe");
+    note("error: unspool crashed; what was indexed so far is kept");
     note("hint: run it again with RUST_BACKTRACE=1 and report the output");
     FAILED
 }

@@ -17,20 +17,20 @@ pub(crate) trait Entry {
     fn without(&self, text: &str) -> Result<String>;
     /// Reports whether the text has such an entry.
     fn is_in(&self, text: &str) -> Result<bool>;
-    /// Reports whether `before` is what the text was before the entry was added to it.
+    /// Reports whether `before` is the original text, without our entry.
     fn is_original(&self, before: &str, text: &str) -> bool;
-    /// Returns what is left of a file with nothing but our entry, when that is removed.
+    /// Returns what is left of a file that contains only our entry when the entry is removed.
     fn blank(&self) -> &'static str;
 }
 
-/// What to do with an entry.
+/// A way to change an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Change {
     Add,
     Remove,
 }
 
-/// A change to a file that was worked out and not made yet.
+/// A change to a file that is planned but not made yet.
 #[derive(Debug)]
 pub(crate) struct Planned {
     path: PathBuf,
@@ -38,10 +38,10 @@ pub(crate) struct Planned {
     pub(crate) new: String,
 }
 
-/// Works out a change. Returns `None` if the file is as it should be.
+/// Plans a change. Returns `None` if the file is as it should be.
 pub(crate) fn plan(path: &Path, entry: &dyn Entry, change: Change) -> anyhow::Result<Option<Planned>> {
     let old = read(path)?;
-    // From the file without our entry, so that nothing is left of it.
+    // The change starts from the file without our entry, so that no trace of an old entry is left.
     let base = original(path, entry, &old)?.unwrap_or_else(|| old.clone());
     let new = match change {
         Change::Add => entry.with(&base),
@@ -77,14 +77,14 @@ impl Planned {
         if exists && (!has_original || new.trim().is_empty() || !entry.is_in(new)?) {
             atomic_write::replace(&backup, old.as_bytes())?;
         } else if !exists && before.is_some_and(|before| before.trim().is_empty()) {
-            // It would be taken for what this file was before.
+            // A later removal would restore it by mistake.
             fs_err::remove_file(&backup)?;
         }
         Ok(atomic_write::replace(path, new.as_bytes())?)
     }
 }
 
-/// Returns what the file was before our entry was added to it, if the backup contains that.
+/// Returns the original text of a file, without our entry, if the backup contains it.
 fn original(path: &Path, entry: &dyn Entry, text: &str) -> anyhow::Result<Option<String>> {
     let backup = backup_of(path);
     let before = backup.is_file().then(|| read(&backup)).transpose()?;
@@ -110,7 +110,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
     }
 }
 
-/// Returns an error about the text of a file with the name of the file.
+/// Adds the name of a file to an error about its text.
 pub(crate) fn named(path: &Path, error: &Error) -> Error {
     Error::new(error.kind, format!("{}: {error}", path.display())).hint(error.hint_text().unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! Words that say nothing about what is searched, such as `the`.
+//! Stop words, such as `the`.
 
 use crate::query::{Chunk, Query};
 

@@ -13,10 +13,10 @@ use crate::untrusted::Untrusted;
 
 /// Characters of a tool call on one line.
 const CALL_LENGTH: usize = 240;
-/// A message that does not fit is cut if there is at least this much room, else it begins the next page.
+/// A message that does not fit is cut if there is at least this much room. Otherwise it begins the next page.
 const ROOM_TO_CUT: usize = 800;
 
-/// How much of tool calls is shown.
+/// The level of detail for tool calls.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Tools {
     /// Nothing.
@@ -31,7 +31,7 @@ pub enum Tools {
 /// The part of a conversation to show.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConversationPart {
-    /// How much of tool calls is shown.
+    /// The level of detail for tool calls.
     pub tools: Tools,
     /// The first line of the transcript.
     pub from: u64,
@@ -78,7 +78,7 @@ impl View {
                 continue;
             }
             let rest: String = block.body.chars().skip(skip).collect();
-            let head = if skip > 0 { format!("{} (goes on)", block.head) } else { block.head };
+            let head = if skip > 0 { format!("{} (continued)", block.head) } else { block.head };
             if page.put(&format!("{head}\n{}", if rest.is_empty() { String::new() } else { quoted(&rest) })) {
                 (shown, is_first) = (shown + length + 1, false);
                 continue;
@@ -89,7 +89,7 @@ impl View {
             }
             let next = (line, shown + skip + taken);
             let after = lines.len() - lines.partition_point(|other| *other < line);
-            let last = format!("{} to come, from line {line}", count(after, "message"));
+            let last = format!("{}, from line {line}", count(after, "more message"));
             let changes = [("from", next.0.into()), ("skip", next.1.into())];
             return Ok(page.finish(&last, &changes));
         }

@@ -1,4 +1,4 @@
-//! Renders the history of a file: its changes, the story of a line, and recovered contents.
+//! Renders the history of a file: its changes, the history of a line, and recovered contents.
 
 use crate::archive::history::{Action, FileActions, Recovered, Story, Uncertain, Writer};
 use crate::redact::redact;
@@ -15,7 +15,7 @@ const SAID_LENGTH: usize = 400;
 const PATCH_LINES: usize = 60;
 /// Ranges of lines that are listed.
 const RANGES: usize = 12;
-/// Earlier lines of a story.
+/// Earlier versions of a line.
 const EARLIER: usize = 6;
 
 impl View {
@@ -71,7 +71,7 @@ impl View {
         format!("- {}\n{}", parts.join(" · "), prompt.unwrap_or_default())
     }
 
-    /// Renders the story of a line.
+    /// Renders the history of a line.
     pub fn story(&self, story: &Story) -> String {
         let head = format!("line {} of {}", story.number, self.name(&story.path));
         let mut page = Page::new(self, &[head]);
@@ -127,7 +127,7 @@ impl View {
         let is_masked = contents != recovered.contents;
         let safe = self.safe(&contents);
         let length = safe.chars().count();
-        let certain = if recovered.doubts.is_empty() { "certain: every line" } else { "certain: NOT everything" };
+        let certain = if recovered.doubts.is_empty() { "certain: every line" } else { "certain: not every line" };
         let mut head = vec![
             format!(
                 "file {} · as of {} · session {}",

@@ -194,7 +194,7 @@ impl<'v> Page<'v> {
         taken
     }
 
-    /// Ends the answer with the call that reads on, or with a last line.
+    /// Ends the answer with the call that continues it, or with a last line.
     pub(super) fn finish(mut self, last: &str, changes: &[(&str, Value)]) -> String {
         self.left += LAST_LINES;
         if !last.is_empty() {

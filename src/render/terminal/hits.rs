@@ -14,8 +14,7 @@ use crate::render::terminal::style::{
 use crate::untrusted::{Untrusted, for_terminal, one_line};
 
 /// Explains the second ranking.
-const BY_SAID: &str =
-    "A question in prose, and no hit contains it almost as typed: ranked by what people and Claude said.";
+const BY_SAID: &str = "No hit contains the question nearly word for word; ranked by what people and Claude said.";
 /// The widths of the speaker and time columns.
 const WHO_WIDTH: usize = 10;
 const WHEN_WIDTH: usize = 12;
@@ -74,7 +73,7 @@ fn blocks(hits: &[Hit]) -> Vec<Vec<Entry<'_>>> {
         };
         for entry in block {
             match known.iter().position(|other| is_same(other, &entry)) {
-                // A hit is shown as a hit, also if it is near another one.
+                // A hit is shown as a hit, even if it is near another one.
                 Some(at) if matches!(entry, Entry::Hit(_)) => known[at] = entry,
                 Some(_) => {}
                 None => known.push(entry),

@@ -17,16 +17,15 @@ use crate::refresh::RefreshArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  unspool backup ~/sessions.zst      write a backup, or bring it up to date
+  unspool backup ~/sessions.zst      write a backup, or update it
   zstdcat ~/sessions.zst | less      read it without unspool
   unspool restore ~/sessions.zst     put it back into an index";
 
 /// Write sessions that only the index has to one file
 ///
 /// These are the sessions whose transcripts Claude Code has deleted. The file is zstd-compressed JSON Lines with a
-/// checksum, readable without unspool, and only by you. An existing backup is brought up to date: what only it contains
-/// is kept, except sessions that `unspool forget` has erased. The new file replaces it after it was read back without
-/// an error.
+/// checksum, readable without unspool, and only by you. An existing backup is updated and keeps what only it contains,
+/// except sessions erased by `unspool forget`. It is replaced only after the new file was read back without errors.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BackupArgs {

@@ -53,7 +53,7 @@ pub(crate) struct FileArgs {
     #[arg(long)]
     json: bool,
 
-    /// With --format agent, leave out this many actions
+    /// With --format agent, skip the first N actions
     #[arg(long, value_name = "N", requires = "format", default_value_t = 0)]
     skip: usize,
 

@@ -11,7 +11,7 @@ use crate::out;
 /// Output for agents.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FormatArgs {
-    /// Output format: agent is compact text for coding agents, as `unspool mcp` gives it
+    /// Output format: agent is compact text for coding agents, as returned by `unspool mcp`
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
     format: Option<Format>,
 

@@ -26,12 +26,11 @@ const MOST: usize = 1 << 20;
 
 /// Update the index from Claude Code's hooks
 ///
-/// Without a command, this is what Claude Code's SessionEnd and Stop hooks run: it reads the event from standard input
-/// and starts an index run for that transcript in the background. It takes a few milliseconds, prints nothing and
-/// always succeeds.
+/// Without a command, handles Claude Code's SessionEnd and Stop hooks: reads the event from standard input and starts
+/// an index run for that transcript in the background. Takes a few milliseconds, prints nothing and always succeeds.
 #[derive(Args, Debug)]
 pub(crate) struct HookArgs {
-    /// Answer the event from the index instead of updating it
+    /// Answer the event with a reminder instead of updating the index
     #[arg(long, hide = true)]
     recall: bool,
 
@@ -77,8 +76,8 @@ struct InstallArgs {
     /// Also remind Claude of earlier sessions: of this project when a session starts, and of a file's last change
     /// before an edit
     ///
-    /// Each reminder has at most 1 KB and comes at most once per session and file. There is none without a certain
-    /// match, or if it would take longer than 150 ms.
+    /// Each reminder has at most 1 KB and comes at most once per session and file. Without a certain match
+    /// within 150 ms, Claude gets none.
     #[arg(long)]
     recall: bool,
 }

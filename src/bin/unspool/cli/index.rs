@@ -17,8 +17,8 @@ use crate::schedule::record;
 
 /// Update the index
 ///
-/// Reads only what is new: an unchanged file costs one stat call, a file that has grown costs its new bytes. Sessions
-/// that Claude Code has deleted stay in the index. An interrupted run keeps what it has done.
+/// Reads only what is new; an unchanged file takes one stat call. Sessions that Claude Code has deleted stay in the
+/// index. An interrupted run keeps what it has done.
 #[derive(Args, Debug)]
 pub(crate) struct IndexArgs {
     /// Read everything again into a new index, then replace the old one
@@ -33,7 +33,7 @@ pub(crate) struct IndexArgs {
     #[arg(long)]
     json: bool,
 
-    /// Accept that more than half of all files are gone
+    /// Confirm that more than half of the files were deleted
     #[arg(long)]
     confirm: bool,
 
@@ -109,8 +109,8 @@ fn run_once(config: &Config, args: &IndexArgs) -> anyhow::Result<Option<u8>> {
     Ok(Some(code.max(back_up(config, args, &report)?)))
 }
 
-/// Waits a moment, because Claude Code may still be writing the lines that its hook reported. Returns false if another run
-/// that has not started to read yet will read the same.
+/// Waits a moment, because Claude Code may still be writing the lines that its hook reported. Returns false if another
+/// run that has not started to read yet will read the same.
 fn settle(config: &Config, transcripts: &[std::path::PathBuf]) -> bool {
     let claim = Claim::take(&Claim::path(|name| config.local.folder().beside(name), transcripts));
     if matches!(claim, Ok(None)) {

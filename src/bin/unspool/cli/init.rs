@@ -32,7 +32,7 @@ pub(crate) struct InitArgs {
     key: Key,
 }
 
-/// What each shell runs after the completions. The words in capitals are filled in.
+/// The code that each shell runs after the completions. The words in capitals are filled in.
 const ZSH: &str = include_str!("../shell/pick.zsh");
 const BASH: &str = include_str!("../shell/pick.bash");
 const FISH: &str = include_str!("../shell/pick.fish");

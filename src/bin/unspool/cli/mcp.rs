@@ -17,8 +17,8 @@ use crate::shared_file::{self, Change, named, read};
 
 /// Serve coding agents over MCP, or add the server to clients
 ///
-/// Without a command, this is what a client such as Claude Code starts: it speaks MCP on standard input and output. Its
-/// tools only read.
+/// Without a command, serves MCP on standard input and output, as clients such as Claude Code expect. Its tools only
+/// read.
 #[derive(Args, Debug)]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
@@ -27,14 +27,14 @@ pub(crate) struct McpArgs {
 
 #[derive(Debug, Subcommand)]
 enum McpCommand {
-    /// Add the server to clients: to the named ones, else to all that are found
+    /// Add the server to the named clients, or to all that are found
     ///
     /// Adds one entry and changes nothing else; a backup of the file is kept next to it. For Claude Code this runs
     /// `claude mcp add`, if that command is found.
     Install(EditArgs),
     /// Show the clients that have the server
     Status(ClientArgs),
-    /// Remove the server from clients: from the named ones, else from all
+    /// Remove the server from the named clients, or from all
     Uninstall(EditArgs),
 }
 
@@ -110,8 +110,8 @@ fn edit(config: &Config, args: &EditArgs, change: Change) -> anyhow::Result<u8> 
     Ok(exit_code::OK)
 }
 
-/// Returns the calls of the client's own command that make a change. Only Claude Code needs it: it rewrites its file all the
-/// time, so an edit by another program could be lost.
+/// Returns the calls of the client's own command that make a change. Only Claude Code needs it: it rewrites its file
+/// all the time, so an edit by another program could be lost.
 fn own_steps(client: Client, state: &State, server: &Server, change: Change) -> Option<Vec<Step>> {
     if client != Client::Claude || *state == State::Foreign {
         return None;

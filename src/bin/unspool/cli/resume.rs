@@ -51,7 +51,7 @@ pub(crate) fn run(config: &Config, args: &ResumeArgs) -> anyhow::Result<u8> {
     }
     let Some(claude) = find_program("claude") else {
         let hint = format!("install Claude Code, or run this where it is installed: {}", resume.shell());
-        return Err(Error::new(ErrorKind::Other, "there is no `claude` in your PATH").hint(hint).into());
+        return Err(Error::new(ErrorKind::Other, "cannot find `claude` in PATH").hint(hint).into());
     };
     start(&claude, &resume)
 }

@@ -214,7 +214,7 @@ pub(super) fn warn_of_passing_place(program: &std::path::Path) {
     let temporary = ["/target/debug/", "/target/release/", "/Cellar/", "/nix/store/"];
     if temporary.iter().any(|part| text.contains(part)) {
         out::note(&format!(
-            "warning: {text} may not stay there; install unspool in a folder of your PATH and run this command again"
+            "warning: {text} may be removed; install unspool in a folder on your PATH and run this command again"
         ));
     }
 }
@@ -311,7 +311,7 @@ impl Row {
         writeln!(out, "{} by {}: {}", job.task, self.backend, one_line(&job.when))?;
         let mut row = |name: &str, value: &str| writeln!(out, "  {name:<8} {}", one_line(value));
         if !job.active {
-            row("state", "not active: the scheduler does not know it; run `unspool schedule install` again")?;
+            row("state", "not active: not loaded by the scheduler; run `unspool schedule install` again")?;
         }
         row("next", job.next.as_deref().unwrap_or("unknown (the scheduler does not report it)"))?;
         row("last", job.last.as_deref().unwrap_or("never"))?;

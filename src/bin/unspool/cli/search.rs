@@ -65,7 +65,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_enum, default_value_t, value_name = "ORDER")]
     sort: Order,
 
-    /// Continue after an earlier answer, with the cursor it printed
+    /// Show the page after this cursor, printed by the previous search
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 

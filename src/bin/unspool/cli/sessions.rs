@@ -51,7 +51,7 @@ pub(crate) struct SessionsArgs {
     #[command(flatten)]
     filter: FilterArgs,
 
-    /// With --format agent, continue after an earlier answer, with the cursor it printed
+    /// With --format agent, show the page after this cursor, printed by the previous call
     #[arg(long, value_name = "CURSOR", requires = "format")]
     cursor: Option<String>,
 

@@ -62,7 +62,7 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "LINE", requires = "format", default_value_t = 0)]
     from: u64,
 
-    /// With --format agent, leave out this many characters of that line
+    /// With --format agent, skip this many characters of that line
     #[arg(long, value_name = "CHARS", requires = "format", default_value_t = 0)]
     skip: usize,
 

@@ -86,7 +86,7 @@ impl Parameter {
     }
 }
 
-/// Returns a whole number, also if it was written as `5.0`.
+/// Returns a whole number, even if it was written as `5.0`.
 fn whole(value: &Value) -> Option<u64> {
     let exact = |number: f64| (number.fract() == 0.0 && (0.0..9e15).contains(&number)).then_some(number as u64);
     value.as_u64().or_else(|| value.as_f64().and_then(exact))

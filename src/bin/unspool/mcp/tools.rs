@@ -92,7 +92,7 @@ const fn choice(name: &'static str, values: &'static [&'static str], about: &'st
     Parameter { name, takes: Takes::Choice(values), is_required: false, about }
 }
 
-const MAX_CHARS: Parameter = number("max_chars", FEWEST_CHARS, MOST_CHARS, "budget of the answer");
+const MAX_CHARS: Parameter = number("max_chars", FEWEST_CHARS, MOST_CHARS, "maximum length of the answer");
 const PROJECT: Parameter = text("project", "name, part of it, or path");
 const SINCE: Parameter = text("since", "2d, yesterday, 2026-03");
 const UNTIL: Parameter = text("until", "");
@@ -128,7 +128,7 @@ pub(super) const TOOLS: [Tool; 6] = [
             text("session", "id"),
             number("limit", 1, 20, "sessions, default 5"),
             number("hits", 1, 10, "per session, default 2"),
-            text("cursor", "of the page before"),
+            text("cursor", "from the previous page"),
             flag("include_current", "also search the calling session"),
             MAX_CHARS,
         ],
@@ -137,8 +137,8 @@ pub(super) const TOOLS: [Tool; 6] = [
     Tool {
         name: "read_conversation",
         title: "Read a session",
-        description: "Use after a search, to read what was said around a hit or a whole session. Takes any id of an answer: \
-            session, subagent or message, or its beginning. The last line of a cut answer is the call that reads on.",
+        description: "Use after a search, to read what was said around a hit or a whole session. Takes any id from an answer: \
+            session, subagent or message, or its beginning. If the answer was cut, its last line is the call that continues it.",
         parameters: &[
             needed("id", "session, subagent or message"),
             text("around", "message in it to begin near"),
@@ -146,7 +146,7 @@ pub(super) const TOOLS: [Tool; 6] = [
             number("after", 0, 2000, "messages after it"),
             number("from", 0, MANY, "line #N to begin with"),
             number("to", 0, MANY, "last line"),
-            number("skip", 0, MANY, "characters of line from, already read"),
+            number("skip", 0, MANY, "characters to skip in the first line"),
             choice("tools", &["none", "lines", "full"], "tool calls; default lines"),
             MAX_CHARS,
         ],
@@ -167,7 +167,7 @@ pub(super) const TOOLS: [Tool; 6] = [
             sessions, each with its prompt, newest first.",
         parameters: &[
             needed("path", "path, end of one, or glob"),
-            number("line", 1, MANY, "the story of this line"),
+            number("line", 1, MANY, "the history of this line"),
             flag("reads", "also list reads"),
             flag("patches", "show each change"),
             PROJECT,
@@ -195,7 +195,7 @@ pub(super) const TOOLS: [Tool; 6] = [
     Tool {
         name: "list_sessions",
         title: "List sessions",
-        description: "Use for an overview: which sessions there were in a project, on a branch, in some days, or that touched a \
+        description: "Use for an overview: which sessions there were in a project, on a branch, over a few days, or that touched a \
             file. One entry each, newest first.",
         parameters: &[
             PROJECT,
@@ -205,7 +205,7 @@ pub(super) const TOOLS: [Tool; 6] = [
             text("file", "path, end of one, or glob"),
             choice("order", &ORDERS, ""),
             number("limit", 1, 100, "default 20"),
-            text("cursor", "of the page before"),
+            text("cursor", "from the previous page"),
             flag("include_current", "also list the calling session"),
             MAX_CHARS,
         ],

@@ -120,7 +120,7 @@ pub(crate) struct JobStatus {
     pub(crate) failed: bool,
     /// The place where the output of its runs can be read.
     pub(crate) log: String,
-    /// How often it writes a backup, if it does.
+    /// The frequency of its backups, if it writes any.
     pub(crate) backup: Option<&'static str>,
 }
 
