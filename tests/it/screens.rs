@@ -1626,8 +1626,8 @@ fn help() {
               schema`)
 
           --format <FORMAT>
-              Output format: agent is compact text for coding agents, as `unspool
-              mcp` gives it
+              Output format: agent is compact text for coding agents, as returned by
+              `unspool mcp`
 
               Possible values:
               - agent: Compact text for coding agents
