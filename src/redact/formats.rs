@@ -17,7 +17,7 @@ use crate::redact::shape::{
 
 /// All secret formats.
 #[rustfmt::skip]
-pub(super) static FORMATS: [Format; 243] = [
+pub(super) static FORMATS: [Format; 249] = [
     // Clouds and hosting.
     Format::token("aws key", &["AKIA", "ASIA", "ABIA", "ACCA"], &[exactly(UPPER, 16)]).like("AKIA<u16>", "AKIA<u15>"),
     Format::token("aws token", &["IQoJb3JpZ2luX2", "FwoGZXIvYXdz"], &[at_least(BASE64, 80)]).like("IQoJb3JpZ2luX2<200>", "IQoJb3JpZ2luX2<40>"),
@@ -59,6 +59,8 @@ pub(super) static FORMATS: [Format; 243] = [
     Format::named("netlify token", &["netlify"], &[between(URL, 40, 46)]).like("NETLIFY_AUTH_TOKEN=<43>", "NETLIFY_SITE_ID=<43>"),
     Format::token("render key", &["rnd_"], &[at_least(WORD, 24)]).random().like("rnd_<28>", "rnd_<10>"),
     Format::named("railway token", &["railway"], &[exactly(UUID, 36)]).like("RAILWAY_TOKEN=<uuid>", "RAILWAY_PROJECT_ID=<uuid>"),
+    Format::token("deno token", &["ddp_", "ddo_"], &[exactly(WORD, 36)]).like("ddp_<36>", "ddp_<20>"),
+    Format::line("convex key", &["|eyJ"], r"\b(?:prod|dev|preview|project):[\w:.-]+\|(eyJ[A-Za-z0-9+/=_-]{30,})").like("prod:calm-otter-123|eyJ2MiI6I<60>", "prod:calm-otter-123|eyJ<20>"),
     Format::token("supabase token", &["sbp_"], &[at_least(ANY_HEX, 40)]).like("sbp_<h40>", "sbp_<h39>"),
     Format::token("supabase token", &["sbp_oauth_", "sbp_v0_"], &[at_least(HEX, 40)]).like("sbp_v0_<h40>", "sbp_v0_<h20>"),
     Format::token("supabase token", &["sb_secret_"], &[at_least(URL, 20)]).like("sb_secret_<31>", "sb_secret_<12>"),
@@ -102,6 +104,8 @@ pub(super) static FORMATS: [Format; 243] = [
     Format::token("rubygems key", &["rubygems_"], &[at_least(HEX, 48)]).like("rubygems_<h48>", "rubygems_<h40>"),
     Format::token("nuget key", &["oy2"], &[exactly(LOWER, 43)]).random().like("oy2<l43>", "oy2<l42>"),
     Format::token("docker token", &["dckr_pat_", "dckr_oat_"], &[at_least(URL, 20)]).like("dckr_pat_<27>", "dckr_pat_<12>"),
+    Format::line("docker login", &["\"auth\""], r#""auth\\?"\s*:\s*\\?"((?:[A-Za-z0-9+/]{4}){5,}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\\?""#).like(r#"{"auths":{"ghcr.io":{"auth":"<40>"}}}"#, r#"{"auth":"<12>"}"#),
+    Format::token("open vsx token", &["ovsxp_", "ovsxat_"], &[at_least(URL, 30)]).like("ovsxp_<36>", "ovsxp_<20>"),
     Format::token("artifactory key", &["AKCp"], &[at_least(WORD, 60)]).like("AKCp<69>", "AKCp<40>"),
     Format::token("artifactory token", &["cmVmd"], &[exactly(WORD, 59)]).random().like("cmVmd<59>", "cmVmd<58>"),
     Format::named("artifactory key", &["artifactory", "jfrog"], &[between(WORD, 64, 73)]).like("jfrog_token: <64>", "jfrog_token: <63>"),
@@ -160,6 +164,8 @@ pub(super) static FORMATS: [Format; 243] = [
     Format::token("discord token", &DISCORD_IDS, &[between(URL, 20, 26), Text("."), exactly(URL, 6), Text("."), at_least(URL, 27)]).random().like("MTA<23>.<6>.<38>", "MTA<23>.<6>.<12>"),
     Format::line("discord token", &["discord"], r"\b([MNO][A-Za-z0-9_-]{23,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40})").like("discord bot: MzQ<23>.<6>.<27>", "discord id: <d18>"),
     Format::line("discord webhook", &["/api/webhooks/"], r"/api/webhooks/\d+/([A-Za-z0-9_-]{40,})").like("https://discord.com/api/webhooks/<d18>/<68>", "https://discord.com/api/webhooks/<d18>/<20>"),
+    Format::line("zapier webhook", &["hooks.zapier.com"], r"hooks\.zapier\.com/hooks/(?:catch|standard)/(\d+/[A-Za-z0-9]{6,})").like("https://hooks.zapier.com/hooks/catch/<d7>/<l7>/", "https://hooks.zapier.com/hooks/catch/<d7>/"),
+    Format::token("inngest key", &["signkey-prod-", "signkey-test-", "signkey-branch-"], &[at_least(HEX, 32)]).like("signkey-prod-<h64>", "signkey-prod-<h20>"),
     Format::around("telegram token", between(DIGIT, 8, 10), &[":AA"], &[at_least(URL, 32)]).like("<d10>:AA<33>", "<d10>:AA<20>"),
     Format::token("twilio key", &TWILIO_KEYS, &[exactly(HEX, 31)]).not_digest().like("SKa<h31>", "checksum SKa<h31>"),
     Format::line("twilio key", &["twilio"], r"\b((?:SK|AC)[0-9a-f]{32})\b").like("TWILIO_ACCOUNT_SID=AC<h32>", "TWILIO_ACCOUNT_SID=AC<h31>"),

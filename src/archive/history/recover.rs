@@ -13,6 +13,7 @@ use crate::dates::{self, Edge};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::Reader;
 use crate::redact::redact;
+use crate::transcript::Call;
 use crate::untrusted::Untrusted;
 
 /// Recovered contents of a file.
@@ -63,6 +64,9 @@ pub enum Uncertain {
         time: i64,
         /// The session.
         session: Untrusted,
+        /// The command, if a command changed it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        command: Option<Untrusted>,
     },
     /// Something may have changed it.
     Possible {
@@ -275,7 +279,7 @@ impl Replayed {
             }
             Doubt::Unrecorded(step) => {
                 let (time, session) = of(step);
-                Uncertain::Unrecorded { time, session }
+                Uncertain::Unrecorded { time, session, command: command_of(&self.timeline.origins[step]) }
             }
             Doubt::Possible(step) => {
                 let (time, session) = of(step);
@@ -302,6 +306,17 @@ impl Replayed {
             _ => None,
         };
         diff(&old, &new).into_iter().filter_map(equal).collect()
+    }
+}
+
+/// Returns the shell command that changed the file.
+fn command_of(origin: &Origin) -> Option<Untrusted> {
+    match origin {
+        Origin::ToolCall(call) => match &call.0.asked {
+            Call::Command(command) => Some(redact(command).into()),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -111,6 +111,8 @@ fn command_of(call: &Document) -> Option<String> {
     }
     let shell = call.tool.as_deref().filter(|tool| SHELLS.contains(tool))?;
     match read_call(shell, call.input.as_deref()?) {
+        // In PowerShell a backslash separates folders. The commands are interpreted as Bash, where it quotes.
+        Call::Command(command) if shell == "PowerShell" => Some(command.replace('\\', "/")),
         Call::Command(command) => Some(command),
         _ => None,
     }

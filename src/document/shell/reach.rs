@@ -67,6 +67,18 @@ const EDITORS: [&str; 20] = [
     "gsed",
     "csplit",
 ];
+/// Commands of PowerShell that change the files they are given.
+const CMDLETS: [&str; 9] = [
+    "Add-Content",
+    "Clear-Content",
+    "Copy-Item",
+    "Move-Item",
+    "New-Item",
+    "Out-File",
+    "Remove-Item",
+    "Rename-Item",
+    "Set-Content",
+];
 /// Programs that write to the file that one of these options names, or to all files with an option such as `-i`.
 const WITH_OPTION: [(&str, &[&str]); 11] = [
     ("iconv", &["-o", "--output"]),
@@ -402,7 +414,8 @@ impl Shell {
         let command = words.first().and_then(Word::literal).unwrap_or_default();
         let is_own_script = command.contains('/') && matches!(extension(name), None | Some("sh" | "py" | "js" | "rb"));
         let is_option = |(program, options): &(&str, &[&str])| *program == name && has(arguments, options);
-        let files = if EDITORS.contains(&name) || WITH_OPTION.iter().any(is_option) || is_own_script {
+        let is_cmdlet = CMDLETS.iter().any(|cmdlet| cmdlet.eq_ignore_ascii_case(name));
+        let files = if EDITORS.contains(&name) || is_cmdlet || WITH_OPTION.iter().any(is_option) || is_own_script {
             arguments
         } else if INTERPRETERS.contains(&name) || SHELLS.contains(&name) {
             let script = operands(arguments, &[]).first().and_then(|first| position(arguments, first));

@@ -214,6 +214,9 @@ fn commands_that_may_change_a_file_are_found() {
         ("perl -ne 'print' src/a.rs", "/w", false),
         ("perl -e 'open F, \">src/a.rs\"'", "/w", true),
         ("iconv -f latin1 -o src/a.rs old", "/w", true),
+        ("'x' | Set-Content -Path src/a.rs", "/w", true),
+        ("Get-Content src/a.rs | out-file src/b.rs", "/w", false),
+        ("remove-item src/a.rs -Force", "/w", true),
         ("ast-grep -p x src", "/w", false),
         ("ast-grep -p x -r y -U src", "/w", true),
     ] {

@@ -164,7 +164,7 @@ impl View {
             |time: &i64, session: &Untrusted| format!("{} (session {})", self.time(Some(*time)), self.name(session));
         match doubt {
             Uncertain::NotApplied { time, session } => format!("a change at {} did not fit", at(time, session)),
-            Uncertain::Unrecorded { time, session } => format!("a command at {} changed it", at(time, session)),
+            Uncertain::Unrecorded { time, session, .. } => format!("a command at {} changed it", at(time, session)),
             Uncertain::Possible { time, session, .. } => format!("a command at {} may have", at(time, session)),
             Uncertain::ChangedOutside { before, .. } => {
                 format!("something else had changed it by {}", self.time(Some(*before)))

@@ -233,9 +233,11 @@ impl Screen {
             Uncertain::NotApplied { time, session } => {
                 format!("the change at {} (session {}) could not be applied", when(*time), short_id(session))
             }
-            Uncertain::Unrecorded { time, session } => {
+            Uncertain::Unrecorded { time, session, command } => {
                 let id = short_id(session);
-                format!("a command at {} (session {id}) made a change that is not recorded", when(*time))
+                let shown = command.as_ref().map(|command| format!(": {}", cut(&command.line(), COMMAND_WIDTH)));
+                let shown = shown.unwrap_or_default();
+                format!("a command at {} (session {id}) made a change that is not recorded{shown}", when(*time))
             }
             Uncertain::Possible { time, session, cause } => {
                 let place = format!("at {} (session {})", when(*time), short_id(session));
