@@ -294,8 +294,8 @@ impl<F: FnMut(Term<'_>)> Analyzer<'_, '_, F> {
         end
     }
 
-    /// Emits a term, unless folding leaves it empty. Reports whether it emitted one. `classes` is a superset of the
-    /// classes of its bytes.
+    /// Emits a term, unless folding leaves it empty. Reports whether it emitted one. `whole` marks an identifier
+    /// written as one word. `classes` is a superset of the classes of its bytes.
     fn emit(&mut self, range: Range<usize>, position: usize, whole: bool, classes: u8) -> bool {
         let Range { start: from, end: to } = range;
         let text = &self.text[range];

@@ -8,7 +8,7 @@ use crate::archive::request::{
 };
 use crate::archive::search::SearchAnswer;
 use crate::archive::sessions::SessionsAnswer;
-use crate::archive::upkeep::Status;
+use crate::archive::status::Status;
 use crate::error::Result;
 
 /// Answers requests. No method needs the whole index in memory.

@@ -8,15 +8,17 @@ use std::time::Duration;
 use crate::archive::backend::Backend;
 use crate::archive::backup::{self, Backup, BackupOptions, RestoreOptions, Restored};
 use crate::archive::conversation::{self, ConversationAnswer};
+use crate::archive::expiring_sessions::{Retention, retention};
 use crate::archive::history::{self, FileAnswer};
 use crate::archive::outline::{self, OutlineAnswer};
+use crate::archive::removal::{self, Removed};
 use crate::archive::request::{
     Context, ConversationRequest, FileRequest, OutlineRequest, SearchRequest, SessionsRequest,
 };
-use crate::archive::retention::{Retention, retention};
 use crate::archive::search::{self, SearchAnswer};
 use crate::archive::sessions::{self, SessionsAnswer};
-use crate::archive::upkeep::{self, Removed, Status, Verdict};
+use crate::archive::status::{self, Status};
+use crate::archive::verify::{self, Verdict};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{IndexFolder, Reader};
 use crate::transcript::discover::Root;
@@ -88,28 +90,28 @@ impl Local {
     /// Checks the index: its files against their checksums, every stored document, the documents against the checkpoints,
     /// and what was read of each transcript against the transcript. With `deep`, checks every byte of the transcripts.
     pub fn verify(&self, deep: bool) -> Result<Verdict> {
-        let check = || self.folder.read()?.map(|reader| upkeep::verify(&reader, deep)).transpose();
+        let check = || self.folder.read()?.map(|reader| verify::verify(&reader, deep)).transpose();
         self.folder.retry_if_replaced(check)?.ok_or_else(no_index)
     }
 
     /// Returns what [`Self::prune`] would remove.
     pub fn prunable(&self) -> Result<Removed> {
-        self.reopen()?.map(|reader| upkeep::gone(&reader)).transpose().map(Option::unwrap_or_default)
+        self.reopen()?.map(|reader| removal::gone(&reader)).transpose().map(Option::unwrap_or_default)
     }
 
     /// Removes the documents of deleted transcripts from the index.
     pub fn prune(&self, wait: Duration) -> Result<Removed> {
-        upkeep::prune(&self.folder, wait)
+        removal::prune(&self.folder, wait)
     }
 
     /// Returns the whole id of the session that begins with `prefix`, and what [`Self::forget`] would remove.
     pub fn forgettable(&self, prefix: &str) -> Result<(String, Removed)> {
-        upkeep::session_files(&*self.reader()?, prefix)
+        removal::session_files(&*self.reader()?, prefix)
     }
 
     /// Removes a session and every word of it from the index, and keeps it out.
     pub fn forget(&self, session: &str, wait: Duration) -> Result<Removed> {
-        upkeep::forget(&self.folder, session, wait)
+        removal::forget(&self.folder, session, wait)
     }
 
     /// Writes a backup of everything that only the index has, and of what only the existing backup has.
@@ -164,6 +166,6 @@ impl Backend for Local {
     }
 
     fn status(&self) -> Result<Status> {
-        upkeep::status(&*self.reader()?, &self.roots, self.folder.losses())
+        status::status(&*self.reader()?, &self.roots, self.folder.losses())
     }
 }

@@ -21,11 +21,13 @@
 //! # }
 //! ```
 
+mod tokens;
 mod prices;
 pub mod request;
 mod note;
 mod serialize;
 pub(crate) mod snippet;
+mod here;
 mod filters;
 mod title;
 mod session_info;
@@ -41,8 +43,10 @@ pub mod names;
 pub mod history;
 pub mod recall;
 pub mod stats;
-pub mod upkeep;
-pub mod retention;
+pub mod status;
+pub mod verify;
+pub mod removal;
+pub mod expiring_sessions;
 pub mod backup;
 mod backend;
 mod local;
@@ -259,7 +263,7 @@ impl Archive {
     }
 
     /// Reports the state of the index.
-    pub fn status(&self) -> Result<upkeep::Status> {
+    pub fn status(&self) -> Result<status::Status> {
         self.backend.status()
     }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::document::totals::Totals;
+use crate::document::file_totals::Totals;
 
 /// The number of recent lines that are remembered, to find the subagent of the next one.
 const LINES_KEPT: usize = 64;

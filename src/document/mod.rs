@@ -3,7 +3,7 @@
 //! [`Builder`] is a fold over the lines of a file. Its only memory is a [`FileState`], which is stored with the
 //! checkpoint. Reading a file in ten runs therefore gives the same documents as reading it in one.
 
-mod totals;
+mod file_totals;
 mod inline_agents;
 mod ansi;
 mod tags;
@@ -21,9 +21,9 @@ use crate::transcript::Trace;
 
 pub use builder::{Builder, OwnTranscripts, Place};
 pub use clean::normal_path;
+pub use file_totals::{PAUSE, Totals};
 pub use inline_agents::{InlineAgent, InlineAgents};
 pub use shell::{FileEffect, Touch, is_shell, may_change, touched};
-pub use totals::{PAUSE, Totals};
 
 /// Maximum size of one document's text, in bytes. Longer texts become several documents of one message, because adding
 /// a document to the index takes several times its size in memory.

@@ -94,7 +94,7 @@ pub(super) struct Fields {
     pub(super) path: Field,
     /// The text, split into words.
     pub(super) body: Field,
-    /// The whole document or checkpoint; see [`crate::index::store::sealed`].
+    /// The whole document or checkpoint; see [`crate::index::store::stored_document`].
     pub(super) stored: Field,
 }
 

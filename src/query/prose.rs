@@ -1,7 +1,7 @@
 //! Recognizes questions in prose: `why did the retry give up after the first answer`. Pure.
 //!
-//! Such a question is hardly ever what was said. Its words are spread over what people and Claude said about it, and tools
-//! print the same words for other reasons.
+//! A transcript rarely contains the question itself. Its words are spread over what people and Claude said about it,
+//! and tools print the same words for other reasons.
 
 use crate::query::{Query, Shape};
 

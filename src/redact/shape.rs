@@ -32,7 +32,7 @@ pub(super) const DOTTED: Alphabet = Alphabet::of("09AZaz", "_-.=");
 pub(super) const TILDE: Alphabet = Alphabet::of("09AZaz", "_-.~");
 pub(super) const PLUS: Alphabet = Alphabet::of("09AZaz", "_+/=");
 pub(super) const PERCENT: Alphabet = Alphabet::of("09AZaz", "_-.+/%");
-/// The characters of several tokens with commas between them.
+/// The characters of a comma-separated list of tokens.
 pub(super) const LIST: Alphabet = Alphabet::of("09AZaz", "+/=,_-");
 /// Every character that the tokens of any issuer contain.
 pub(super) const WIDE: Alphabet = Alphabet::of("09AZaz", "_-.=+/%~:");

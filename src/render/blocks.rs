@@ -6,11 +6,11 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::archive::conversation::{BlockText, Message, Piece};
 use crate::archive::timestamp;
 use crate::document::{Kind, Role};
-use crate::render::diff::{Mark, diff};
+use crate::render::line_diff::{Mark, diff};
 use crate::render::markdown::{Line as Styled, markdown, plain};
 use crate::render::message::{Body, Call, Homes, call, is_interruption, who};
 use crate::render::terminal::sessions::short_model;
-use crate::render::terminal::style::{BAD, DIM, MODEL, PERSON, Screen, TOOL, count, cut, thousands};
+use crate::render::terminal::style::{ADDED, BAD, DIM, MODEL, PERSON, REMOVED, Screen, TOOL, count, cut, thousands};
 use crate::untrusted::{for_terminal, one_line};
 
 pub use anstyle::{AnsiColor, Color, Effects, Style};
@@ -24,8 +24,6 @@ const MOST_LINES: usize = 20_000;
 const CHANGE_LINES: usize = 12;
 /// Maximum width of prose. Wider lines are hard to read.
 const WIDEST: usize = 110;
-const REMOVED: Style = AnsiColor::Red.on_default();
-const ADDED: Style = AnsiColor::Green.on_default();
 
 /// The level of detail for tool calls.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

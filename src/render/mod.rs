@@ -1,6 +1,6 @@
 //! Renders answers as terminal text, compact text for agents, Markdown, HTML, JSON and CSV.
 
-mod diff;
+mod line_diff;
 mod markdown;
 mod message;
 pub mod json;

@@ -73,7 +73,7 @@ impl Transcript {
     }
 
     /// Reads and discards the whole file, to check that it is readable.
-    pub fn rehearse(&mut self) -> io::Result<()> {
+    pub fn check_readable(&mut self) -> io::Result<()> {
         fault::point(Op::Read)?;
         self.file.seek(SeekFrom::Start(0))?;
         let read = io::copy(&mut Read::by_ref(&mut self.file).take(self.stat.size), &mut io::sink())?;

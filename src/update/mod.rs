@@ -5,10 +5,10 @@
 //! run that has nothing to do opens no writer and writes nothing.
 
 mod plan;
+mod file_change;
 mod report;
 mod subagent_copies;
 mod commit_gate;
-mod start;
 mod read_file;
 mod carry_over;
 

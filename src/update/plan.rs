@@ -1,6 +1,6 @@
 //! Plans a run: finds the files that are new, changed, moved or gone, from file metadata and checkpoints.
 //!
-//! The `read_file` module later decides whether a changed file was appended to or rewritten.
+//! The `file_change` module later decides whether a changed file was appended to or rewritten.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub(super) struct Work {
     /// The key under which it was read before, if it was renamed.
     pub(super) moved_from: Option<FileKey>,
     /// For a subagent's transcript: set if the index may contain copies of its messages from parents' transcripts.
-    pub(super) was_seen: bool,
+    pub(super) may_have_copies: bool,
     /// For a subagent's transcript that was read before: other transcripts that contain messages of the subagent.
     /// Messages that were in its own transcript are left out of them.
     pub(super) parents: Vec<Checkpoint>,
@@ -48,7 +48,7 @@ pub(super) struct Plan {
 impl Work {
     pub(super) fn new(source: &Source, before: Option<Checkpoint>) -> Self {
         let before = before.map(Box::new);
-        Self { source: source.clone(), before, moved_from: None, was_seen: false, parents: Vec::new() }
+        Self { source: source.clone(), before, moved_from: None, may_have_copies: false, parents: Vec::new() }
     }
 
     /// Returns the number of bytes to read, as far as it is known without opening the file.
@@ -151,7 +151,7 @@ impl Plan {
         }
         for work in agents {
             let agent = work.source.agent.as_deref().unwrap_or_default();
-            work.was_seen = reader.has_seen(agent)?;
+            work.may_have_copies = reader.has_seen(agent)?;
             if let Some(before) = &work.before {
                 work.parents = parents_of(before, agent, reader)?;
             }

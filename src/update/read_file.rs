@@ -11,9 +11,9 @@ use crate::transcript::discover::{Source, SourceKind, Stat};
 use crate::transcript::lines::{Ends, Line, Transcript, read_small};
 use crate::transcript::{self, AgentDescription, ParsedRecord};
 use crate::update::commit_gate::{CommitGate, OpenBatch};
+use crate::update::file_change::{FileChange, Start};
 use crate::update::plan::Work;
-use crate::update::report::{FileOutcome, How, Watch};
-use crate::update::start::Start;
+use crate::update::report::{FileOutcome, Watch};
 
 /// Lines longer than this, in bytes, are turned into documents one at a time.
 const HUGE_LINE: usize = 8 << 20;
@@ -51,7 +51,7 @@ struct FileReading<'a> {
     gate: &'a CommitGate<'a>,
     watch: &'a dyn Watch,
     key: FileKey,
-    how: How,
+    how: FileChange,
     /// The state of the file when it was opened.
     stat: Stat,
     checkpoint: Checkpoint,
@@ -107,20 +107,20 @@ impl<'a> FileReading<'a> {
             return Ok(());
         }
         match self.how {
-            How::Grown | How::Touched | How::Failed => {}
+            FileChange::Grown | FileChange::SameContents | FileChange::Failed => {}
             // Documents without a checkpoint may exist if the checkpoint was lost.
-            How::New | How::Rewritten => {
+            FileChange::New | FileChange::Rewritten => {
                 writer.forget_documents(self.key)?;
                 writer.forget_checkpoint(self.key)?;
             }
-            How::Moved => {
+            FileChange::Moved => {
                 if let Some(old) = self.work.moved_from {
                     writer.forget_documents(old)?;
                     writer.forget_checkpoint(old)?;
                 }
             }
         }
-        if self.how == How::Rewritten {
+        if self.how == FileChange::Rewritten {
             // Parents may have copies of messages that no longer exist here.
             for parent in &self.work.parents {
                 let title = parent.title();
@@ -296,7 +296,7 @@ impl<'a> FileReading<'a> {
     /// Deletes copies of a subagent's messages in parents' transcripts that this transcript, its own, now contains.
     fn forget_seen(&self, documents: &[Document]) -> Result<()> {
         let (Some(batch), Some(agent)) = (&self.batch, &self.work.source.agent) else { return Ok(()) };
-        if self.gate.fresh || !(self.work.was_seen || self.gate.agents.lacked_message(agent)) {
+        if self.gate.fresh || !(self.work.may_have_copies || self.gate.agents.lacked_message(agent)) {
             return Ok(());
         }
         let own = documents.iter().filter(|document| document.seen_via_agent.is_none());
@@ -336,7 +336,7 @@ impl<'a> FileReading<'a> {
             self.checkpoint.forget_stat();
         }
         if let Err(error) = read {
-            self.outcome.how = Some(How::Failed);
+            self.outcome.how = Some(FileChange::Failed);
             let reason = if error.kind() == io::ErrorKind::UnexpectedEof {
                 "changed while being read; the next run reads it again".into()
             } else {
@@ -349,7 +349,7 @@ impl<'a> FileReading<'a> {
             .work
             .before
             .as_ref()
-            .filter(|_| matches!(self.how, How::Grown | How::Touched))
+            .filter(|_| matches!(self.how, FileChange::Grown | FileChange::SameContents))
             .map(|before| &before.state);
         // The session title is a document too.
         let has_title = |state: &FileState| u64::from(state.title().is_some());

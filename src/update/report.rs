@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::error::Problem;
 use crate::index::FileKey;
 use crate::transcript::discover::Scan;
+use crate::update::file_change::FileChange;
 use crate::update::plan::{Plan, Work};
 
 /// Receives progress, and can stop the run.
@@ -80,21 +81,10 @@ pub struct Report {
     pub unread: HashSet<FileKey>,
 }
 
-/// The way a file was read.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum How {
-    New,
-    Grown,
-    Touched,
-    Rewritten,
-    Moved,
-    Failed,
-}
-
 /// The result of reading one file.
 #[derive(Debug, Default)]
 pub(super) struct FileOutcome {
-    pub(super) how: Option<How>,
+    pub(super) how: Option<FileChange>,
     pub(super) documents: u64,
     pub(super) text_bytes: u64,
     pub(super) bad: u64,
@@ -114,7 +104,7 @@ impl FileOutcome {
             return Self { unread, ..Self::default() };
         }
         let problem = Problem::with_path(&work.source.path, error.to_string());
-        Self { how: Some(How::Failed), problems: vec![problem], unread, ..Self::default() }
+        Self { how: Some(FileChange::Failed), problems: vec![problem], unread, ..Self::default() }
     }
 }
 
@@ -126,12 +116,12 @@ impl Report {
 
     pub(super) fn add(&mut self, outcome: FileOutcome) {
         match outcome.how {
-            Some(How::New) => self.new += 1,
-            Some(How::Grown) => self.grown += 1,
-            Some(How::Touched) => self.unchanged += 1,
-            Some(How::Rewritten) => self.rewritten += 1,
-            Some(How::Moved) => self.moved += 1,
-            Some(How::Failed) => self.failed += 1,
+            Some(FileChange::New) => self.new += 1,
+            Some(FileChange::Grown) => self.grown += 1,
+            Some(FileChange::SameContents) => self.unchanged += 1,
+            Some(FileChange::Rewritten) => self.rewritten += 1,
+            Some(FileChange::Moved) => self.moved += 1,
+            Some(FileChange::Failed) => self.failed += 1,
             None => {}
         }
         self.documents += outcome.documents;

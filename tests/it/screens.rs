@@ -1267,7 +1267,7 @@ fn help() {
       verify       Check that the index is intact and matches the transcripts
       prune        Remove sessions whose transcripts Claude Code has deleted
       forget       Permanently erase one session from the index
-      backup       Write sessions that only the index has to one file
+      backup       Save the sessions that exist only in the index to one file
       restore      Add the sessions of a backup to the index
       schema       Print the JSON Schema of the --json output
       config       Show or change the configuration
@@ -1340,7 +1340,7 @@ fn help() {
     ");
     insta::assert_snapshot!(screen(&env, "backup --help"), @"
     $ unspool backup --help
-    Write sessions that only the index has to one file
+    Save the sessions that exist only in the index to one file
 
     These are the sessions whose transcripts Claude Code has deleted. The file is
     zstd-compressed JSON Lines with a checksum, readable without unspool, and only
@@ -1417,7 +1417,7 @@ fn help() {
       verify       Check that the index is intact and matches the transcripts
       prune        Remove sessions whose transcripts Claude Code has deleted
       forget       Permanently erase one session from the index
-      backup       Write sessions that only the index has to one file
+      backup       Save the sessions that exist only in the index to one file
       restore      Add the sessions of a backup to the index
       schema       Print the JSON Schema of the --json output
       config       Show or change the configuration

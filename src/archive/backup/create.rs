@@ -45,7 +45,7 @@ pub struct Backup {
     pub documents: u64,
     /// Size of the file in bytes.
     pub bytes: u64,
-    /// Damage of the old backup, which is kept under another name.
+    /// Damage found in the old backup, which is kept under another name.
     pub problems: Vec<Problem>,
 }
 

@@ -30,7 +30,7 @@ pub use reading::{Block, BlockSort, BlockText, OpenConversation};
 pub(crate) use target::resolve;
 pub use target::{SHORTEST_ID, Target};
 
-/// The answer to a question for a conversation. Its turns are read while they are shown, so the first screen appears at
+/// The answer to a request for a conversation. Its turns are read while they are shown, so the first screen appears at
 /// once, however long the session is.
 pub struct ConversationAnswer {
     /// The session.
@@ -100,7 +100,7 @@ pub(crate) fn answer(
     Ok(ConversationAnswer { session, target, agents, marked, notes, place, lines, turns })
 }
 
-/// Returns the message of a session that matches a query best.
+/// Returns the message in a session that best matches a query.
 fn best_hit(reader: &Reader, target: &Target, query: &str, context: &Context) -> Result<Option<Target>> {
     let request = SearchRequest {
         text: Some(query.to_string()),

@@ -26,7 +26,7 @@ pub(super) struct Conversation {
     pub(super) steps: Vec<Step>,
     pub(super) agents: Vec<Checkpoint>,
     /// Set if this is a subagent, read from the file of its parent.
-    is_seen: bool,
+    is_from_parent: bool,
 }
 
 impl Conversation {
@@ -42,7 +42,7 @@ impl Conversation {
         let main = all.min_by_key(|at| files[*at].summary().rank()).map(|at| files.remove(at));
         if let Some(agent) = &target.agent
             && !Self::has(reader, main.as_ref(), target.uuid.as_deref())?
-            && let Some(seen) = Self::seen(reader, &files, agent)?
+            && let Some(seen) = Self::from_parent_transcript(reader, &files, agent)?
         {
             return Ok(seen);
         }
@@ -57,7 +57,7 @@ impl Conversation {
             let what = format!("the index contains nothing of session {}", target.session);
             return Err(Error::new(ErrorKind::NotFound, what));
         }
-        Ok(Self { reader: reader.clone(), file: main, steps, agents: files, is_seen: false })
+        Ok(Self { reader: reader.clone(), file: main, steps, agents: files, is_from_parent: false })
     }
 
     /// Reports whether a subagent's own transcript contains the wanted message.
@@ -69,7 +69,7 @@ impl Conversation {
     }
 
     /// Opens the conversation of a subagent from the transcript of its session.
-    fn seen(reader: &Arc<Reader>, files: &[Checkpoint], agent: &str) -> Result<Option<Self>> {
+    fn from_parent_transcript(reader: &Arc<Reader>, files: &[Checkpoint], agent: &str) -> Result<Option<Self>> {
         for file in files.iter().filter(|file| file.source_kind() == SourceKind::Session && !file.forgotten) {
             let steps = reader.outline_of_agent(file.key(), agent)?;
             if !steps.is_empty() {
@@ -78,7 +78,7 @@ impl Conversation {
                     file: Some(file.clone()),
                     steps,
                     agents: Vec::new(),
-                    is_seen: true,
+                    is_from_parent: true,
                 }));
             }
         }
@@ -89,7 +89,7 @@ impl Conversation {
     fn of_agent(reader: &Arc<Reader>, agent: &Agent) -> Result<Self> {
         let steps = agent.key.map(|key| reader.outline(key)).transpose()?.unwrap_or_default();
         let file = agent.key.map(|key| reader.checkpoint(key)).transpose()?.flatten();
-        Ok(Self { reader: reader.clone(), file, steps, agents: Vec::new(), is_seen: false })
+        Ok(Self { reader: reader.clone(), file, steps, agents: Vec::new(), is_from_parent: false })
     }
 
     /// Returns the subagents of the session.
@@ -135,7 +135,7 @@ impl Conversation {
 
     /// Reports whether this is the conversation of a subagent, in its own file or in that of its parent.
     pub(super) fn is_of_agent(&self) -> bool {
-        self.is_seen || self.file.as_ref().is_some_and(|file| file.source_kind() == SourceKind::Agent)
+        self.is_from_parent || self.file.as_ref().is_some_and(|file| file.source_kind() == SourceKind::Agent)
     }
 
     /// Returns the ranges of abandoned lines, in order, without overlaps.

@@ -10,11 +10,12 @@ use similar::DiffOp;
 
 use serde::Serialize;
 
+use crate::archive::history::Request;
+use crate::archive::history::actions::{Action, View};
 use crate::archive::history::recover::{Replayed, replayed};
 use crate::archive::history::replay::{Change, Doubt, Version};
 use crate::archive::history::text::{By, Line, Text, diff};
 use crate::archive::history::timeline::Origin;
-use crate::archive::history::{Action, Request, View};
 use crate::document::Kind;
 use crate::error::Result;
 use crate::index::Reader;

@@ -3,11 +3,12 @@
 use jiff::Zoned;
 use serde::Serialize;
 
+use crate::archive::history::actions::{Action, View};
 use crate::archive::history::replay::{Doubt, Step, Version, replay};
 use crate::archive::history::suspects::{Suspect, Suspicion};
 use crate::archive::history::text::{Text, diff};
 use crate::archive::history::timeline::{Origin, Timeline};
-use crate::archive::history::{Action, Request, View, files_meant};
+use crate::archive::history::{Request, files_meant};
 use crate::archive::request::Moment;
 use crate::dates::{self, Edge};
 use crate::error::{Error, ErrorKind, Result};

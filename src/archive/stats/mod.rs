@@ -13,9 +13,10 @@ use serde::Serialize;
 
 use crate::archive::filters;
 use crate::archive::note::Note;
-pub use crate::archive::prices::{Long, PRICES_OF, Price, Prices, Tokens};
+pub use crate::archive::prices::{Long, PRICES_OF, Price, Prices};
 use crate::archive::request::{Context, StatsRequest};
 use crate::archive::search::unknown_name;
+pub use crate::archive::tokens::Tokens;
 use crate::error::Result;
 use crate::index::Reader;
 use crate::query::{Filter, Test};

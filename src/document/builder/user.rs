@@ -97,7 +97,7 @@ impl Builder<'_> {
             rest = message.rest;
         }
         let base = self.base(event);
-        beside.into_iter().fold(made_document, |made, block| self.beside(place, base.clone(), block) | made)
+        beside.into_iter().fold(made_document, |made, block| self.add_inserted_block(place, base.clone(), block) | made)
     }
 
     /// Adds a document for a message. `text` is the original text, with its tags.
@@ -125,7 +125,7 @@ impl Builder<'_> {
 
     /// Adds a document for a block that Claude Code put before or after a prompt: a reminder, or the file open or
     /// selected in the editor. The queue repeats these blocks, so they get a text hash to detect duplicates.
-    fn beside(&mut self, place: Place, base: Document, (tag, text): (&str, &str)) -> bool {
+    fn add_inserted_block(&mut self, place: Place, base: Document, (tag, text): (&str, &str)) -> bool {
         let text = clean::clean_prompt(text);
         let document = match tag {
             tags::REMINDER => Document { role: Role::Meta, kind: Kind::Notice, ..base },
@@ -247,8 +247,9 @@ impl Builder<'_> {
             made_document |= self.queued_message(place, base.clone(), &message);
             rest = message.rest;
         }
-        made_document =
-            beside.into_iter().fold(made_document, |made, block| self.beside(place, base.clone(), block) | made);
+        made_document = beside
+            .into_iter()
+            .fold(made_document, |made, block| self.add_inserted_block(place, base.clone(), block) | made);
         if !made_document {
             self.pass(event, "queue/empty");
         }

@@ -155,7 +155,7 @@ impl Shell {
             Some("install") => self.cp(&without_values(arguments, &["-m", "-o", "-g"])),
             _ => {}
         }
-        self.reach(words, simple);
+        self.record_possible_changes(words, simple);
     }
 
     /// Executes `NAME=value`. Reports whether the word is an assignment.

@@ -117,7 +117,7 @@ const WRITES: [&str; 16] = [
 
 impl Shell {
     /// Records the places in which a command may change files.
-    pub(super) fn reach(&mut self, words: &[Word], simple: &SimpleCommand) {
+    pub(super) fn record_possible_changes(&mut self, words: &[Word], simple: &SimpleCommand) {
         let words = after_runner(words);
         let Some((name, arguments)) = words.split_first() else { return };
         let Some(name) = name.literal().map(|name| name.rsplit('/').next().unwrap_or(name)) else { return };
@@ -127,7 +127,10 @@ impl Shell {
             "xargs" => {
                 let command = operands(arguments, &["-n", "-P", "-I", "-L", "-d"]);
                 let at = command.first().and_then(|first| position(arguments, first));
-                self.reach(at.map(|at| &arguments[at..]).unwrap_or_default(), &SimpleCommand::default());
+                self.record_possible_changes(
+                    at.map(|at| &arguments[at..]).unwrap_or_default(),
+                    &SimpleCommand::default(),
+                );
             }
             "sed" | "perl" if edits_in_place(name, arguments) => self.reach_unnamed(arguments),
             "cp" if has(arguments, &["-r", "-R", "-a", "-rf", "--recursive"]) => self.reach_target(arguments),
@@ -339,7 +342,7 @@ impl Shell {
         }
     }
 
-    /// Records the files and folders that are given to a program that rewrites them, or else the working directory.
+    /// Records the paths passed to a program that rewrites files, or the working directory if there are none.
     fn rewrite_reach(&mut self, name: &str, arguments: &[Word]) {
         if is_format_task(name, arguments) {
             return self.reach_folder(None);

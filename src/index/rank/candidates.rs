@@ -72,8 +72,8 @@ impl Reader {
         if narrowed { u64::MAX } else { SELECTED }
     }
 
-    /// Returns the queries for a search. Plain words select up to `budget` documents. If even the rarest word is in
-    /// more, that word alone selects.
+    /// Returns the queries for a search. Plain words find up to `budget` candidates. If even the rarest word is in more
+    /// documents, only those are candidates.
     pub(in crate::index) fn candidates(&self, plan: SearchPlan<'_>, budget: u64) -> tantivy::Result<Candidates> {
         let query = plan.query;
         let mut clauses = self.clauses(plan.filter)?;
@@ -104,7 +104,7 @@ impl Reader {
         } else {
             let scoring = self.scoring_clauses(plan)?;
             rare = rarest(&scoring);
-            let (selecting, rest) = divide(scoring, budget);
+            let (selecting, rest) = split_clauses(scoring, budget);
             clauses.push((Occur::Must, Box::new(BooleanQuery::union(queries(selecting)))));
             ranking = queries(rest);
         }
@@ -337,16 +337,16 @@ fn rarest(clauses: &[ScoringClause]) -> Option<Box<dyn TantivyQuery>> {
         .then(|| -> Box<dyn TantivyQuery> { Box::new(TermQuery::new(term.clone(), IndexRecordOption::Basic)) })
 }
 
-/// Splits clauses into those that select and those that only rank. The query's own words select first, then the rest,
-/// each from the rarest on. One own word selects even over the budget: `error message` must not only find
-/// `errorMessage`.
-fn divide(mut clauses: Vec<ScoringClause>, budget: u64) -> (Vec<ScoringClause>, Vec<ScoringClause>) {
+/// Splits clauses into those that decide which documents are candidates, and those that only add to the score. The
+/// words as typed come first, then their other forms, each from the rarest on, until there are `max_documents`
+/// candidates. One typed word always counts: `error message` must not only find `errorMessage`.
+fn split_clauses(mut clauses: Vec<ScoringClause>, max_documents: u64) -> (Vec<ScoringClause>, Vec<ScoringClause>) {
     clauses.sort_by_key(|clause| (!clause.own, clause.documents.unwrap_or(u64::MAX)));
     let (mut selected, mut own): (u64, u64) = (0, 0);
     clauses.into_iter().partition(|clause| {
         let Some(documents) = clause.documents else { return false };
         let sum = selected.saturating_add(documents);
-        let selects = sum <= budget || clause.own && own == 0;
+        let selects = sum <= max_documents || clause.own && own == 0;
         if selects {
             selected = sum;
             own += if clause.own { documents } else { 0 };
@@ -455,7 +455,8 @@ mod tests {
             (&[(50, true), (700, true), (3, false)], &[50, 3]),
             (&[(0, true), (700, true), (3, false)], &[0, 700]),
         ] {
-            let (chosen, _) = divide(clauses.iter().map(|(documents, own)| clause(*documents, *own)).collect(), 100);
+            let (chosen, _) =
+                split_clauses(clauses.iter().map(|(documents, own)| clause(*documents, *own)).collect(), 100);
             assert_eq!(chosen.iter().filter_map(|clause| clause.documents).collect::<Vec<_>>(), selecting);
         }
     }
@@ -475,7 +476,7 @@ mod tests {
                 own: true,
                 ..ScoringClause::default()
             };
-            let (chosen, rest) = divide(documents.iter().map(clause).collect(), budget);
+            let (chosen, rest) = split_clauses(documents.iter().map(clause).collect(), budget);
             assert_eq!(chosen.iter().filter_map(|clause| clause.documents).collect::<Vec<_>>(), selecting);
             assert_eq!(chosen.len() + rest.len(), documents.len());
         }

@@ -29,7 +29,7 @@ const AFTER_WHOLE_MARK: char = '>';
 const SHORT_HASH: usize = 7;
 /// The length of the longest hash.
 const LONG_HASH: usize = 64;
-/// All scripts without blanks start at or after this character.
+/// Every script written without spaces starts at or after this character.
 const FIRST_UNSPACED: &str = "\u{e00}";
 
 /// Corrections that replace unknown words of a query, and other forms that are searched besides known ones.

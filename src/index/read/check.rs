@@ -21,7 +21,7 @@ use crate::index::file_key::FileKey;
 use crate::index::open::{Header, check_sums};
 use crate::index::read::{Reader, holding};
 use crate::index::schema;
-use crate::index::store::sealed::Sealed;
+use crate::index::store::stored_document::Sealed;
 use crate::index::tokenizer::WORDS;
 
 /// Number of documents read from each segment.

@@ -15,7 +15,7 @@ use crate::index::errors::damaged_entry;
 use crate::index::file_key::FileKey;
 use crate::index::file_summary::FileSummary;
 use crate::index::read::Reader;
-use crate::index::store::sealed::Sealed;
+use crate::index::store::stored_document::Sealed;
 
 /// Decompressed blocks kept per segment. The documents of an answer are often neighbours.
 const CACHED_BLOCKS: usize = 16;

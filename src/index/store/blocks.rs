@@ -10,7 +10,7 @@ use std::path::Path;
 use memchr::memmem;
 use tantivy::directory::OwnedBytes;
 
-use crate::index::store::sealed::Sealed;
+use crate::index::store::stored_document::Sealed;
 
 /// The first bytes of a zstd frame.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];

@@ -13,7 +13,7 @@ use crate::index::schema::{
     seen_term, session_key, subagent_seen, title_term,
 };
 use crate::index::store::ids::{uuid_bytes, uuid_group};
-use crate::index::store::sealed::{seal_checkpoint, seal_document};
+use crate::index::store::stored_document::{seal_checkpoint, seal_document};
 use crate::index::write::memory::Permit;
 use crate::transcript::discover::SourceKind;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};

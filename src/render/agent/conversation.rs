@@ -6,7 +6,7 @@ use crate::archive::ConversationAnswer;
 use crate::archive::conversation::{Message, Piece};
 use crate::document::{Kind, Role};
 use crate::error::Result;
-use crate::render::agent::page::{Page, View, count, cut, quoted};
+use crate::render::agent::budget::{Page, View, count, cut, quoted};
 use crate::render::agent::place::{place, speaker, title};
 use crate::render::message::{Body, Homes, call, is_interruption};
 use crate::untrusted::Untrusted;

@@ -2,7 +2,7 @@
 
 use crate::archive::history::{Action, FileActions, Recovered, Story, Uncertain, Writer};
 use crate::redact::redact;
-use crate::render::agent::page::{Page, View, count, cut, quoted};
+use crate::render::agent::budget::{Page, View, count, cut, quoted};
 use crate::render::agent::place::{resumable, title};
 use crate::transcript::Hunk;
 use crate::untrusted::Untrusted;

@@ -6,7 +6,7 @@
 //! call to call. A prefix cannot be closed, because a text has no way to begin a line without it: all line breaks but
 //! `\n` are made visible, and names outside the frame are on one line and in quotes unless they are plain.
 
-mod page;
+mod budget;
 mod place;
 mod search;
 mod conversation;
@@ -15,5 +15,5 @@ mod history;
 mod sessions;
 pub mod recall;
 
+pub use budget::{FEWEST, Next, View};
 pub use conversation::{ConversationPart, Tools};
-pub use page::{FEWEST, Next, View};

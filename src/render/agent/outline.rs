@@ -2,7 +2,7 @@
 
 use crate::archive::OutlineAnswer;
 use crate::archive::outline::PromptOutline;
-use crate::render::agent::page::{Page, View, count, quoted};
+use crate::render::agent::budget::{Page, View, count, quoted};
 use crate::render::agent::place::{place, speaker, title};
 use crate::untrusted::Untrusted;
 

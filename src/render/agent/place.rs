@@ -2,7 +2,7 @@
 
 use crate::archive::SessionInfo;
 use crate::document::{Kind, Role};
-use crate::render::agent::page::{View, cut, quoted};
+use crate::render::agent::budget::{View, cut, quoted};
 use crate::untrusted::Untrusted;
 
 /// Characters of a title.

@@ -3,7 +3,7 @@
 //! Claude Code puts them between tags, so quoted text also has no brackets of tags.
 
 use crate::archive::{LastChange, RecentSession};
-use crate::render::agent::page::{QUOTE, count};
+use crate::render::agent::budget::{QUOTE, count};
 use crate::render::terminal::style::Screen;
 use crate::untrusted::Untrusted;
 

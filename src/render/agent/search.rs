@@ -6,7 +6,7 @@ use crate::archive::SearchAnswer;
 use crate::archive::search::{Hit, Match, SessionHits};
 use crate::archive::snippet::Snippet;
 use crate::document::Kind;
-use crate::render::agent::page::{Page, View, count, cut, quoted};
+use crate::render::agent::budget::{Page, View, count, cut, quoted};
 use crate::render::agent::place::{place, resumable, speaker, title};
 
 /// Longest plain word that is not marked.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::archive::SessionsAnswer;
 use crate::archive::sessions::Session;
-use crate::render::agent::page::{Page, View, count};
+use crate::render::agent::budget::{Page, View, count};
 use crate::render::agent::place::{place, title};
 
 impl View {

@@ -6,8 +6,8 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use crate::archive::conversation::Message;
 use crate::document::Kind;
-use crate::render::diff::{Mark, diff};
 use crate::render::export::{Entry, Export};
+use crate::render::line_diff::{Mark, diff};
 use crate::render::markdown::options;
 use crate::render::message::{Body, Call};
 use crate::untrusted::{for_terminal, one_line};

@@ -334,7 +334,7 @@ fn details(out: &mut dyn Write, summary: &str, inside: &str) -> io::Result<()> {
 pub(super) fn unified(changes: &[(String, String)]) -> String {
     let mut lines = Vec::new();
     for (old, new) in changes {
-        for (mark, text) in crate::render::diff::diff(old, new) {
+        for (mark, text) in crate::render::line_diff::diff(old, new) {
             lines.push(format!("{}{}", mark.sign(), for_terminal(text)));
         }
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::archive::history::{Action, Blame, Story, Writer};
 use crate::archive::timestamp;
 use crate::render::json::{self, SCHEMA};
-use crate::render::terminal::history::patch;
+use crate::render::terminal::patch::patch;
 use crate::render::terminal::style::{DIM, MODEL, PERSON, Screen, TITLE, cut, pad};
 use crate::untrusted::{Untrusted, for_terminal};
 

@@ -8,11 +8,11 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::archive::conversation::{Agent, Message, Piece};
 use crate::document::{Kind, MessageKey, PAUSE, Role};
-use crate::render::diff::{Mark, diff};
+use crate::render::line_diff::{Mark, diff};
 use crate::render::markdown::{Line, markdown, plain};
 use crate::render::message::{Body, Call, Homes, call, is_interruption, who};
 use crate::render::terminal::sessions::short_model;
-use crate::render::terminal::style::{Screen, count, cut};
+use crate::render::terminal::style::{ADDED, REMOVED, Screen, count, cut};
 use crate::tokenize::analyze;
 use crate::untrusted::{for_terminal, one_line};
 
@@ -21,8 +21,6 @@ const PERSON: Style = AnsiColor::Green.on_default().bold();
 const MODEL: Style = AnsiColor::Cyan.on_default().bold();
 const TOOL: Style = AnsiColor::Magenta.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
-const REMOVED: Style = AnsiColor::Red.on_default();
-const ADDED: Style = AnsiColor::Green.on_default();
 const MARK: Style = AnsiColor::Yellow.on_default().bold().underline();
 
 /// The number of lines shown of a change when tool calls are folded.

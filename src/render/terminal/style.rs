@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::archive::upkeep::{Status, Verdict};
+use crate::archive::status::Status;
+use crate::archive::verify::Verdict;
 use crate::error::Problem;
 pub use crate::units::{bytes, count, thousands};
 use crate::untrusted::{Untrusted, one_line};
@@ -32,6 +33,8 @@ pub(in crate::render) const MARK: Style = AnsiColor::Yellow.on_default().bold();
 pub(in crate::render) const PERSON: Style = AnsiColor::Green.on_default();
 pub(in crate::render) const MODEL: Style = AnsiColor::Cyan.on_default();
 pub(in crate::render) const TOOL: Style = AnsiColor::Magenta.on_default();
+pub(in crate::render) const ADDED: Style = AnsiColor::Green.on_default();
+pub(in crate::render) const REMOVED: Style = AnsiColor::Red.on_default();
 pub(in crate::render) const BAD: Style = AnsiColor::Red.on_default();
 
 impl Screen {

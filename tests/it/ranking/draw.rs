@@ -7,8 +7,7 @@ use unspool::document::{Document, Kind, Role};
 use super::Wanted;
 use crate::corpus::rng::Rng;
 
-/// The number of queries of each class, and the number of attempts.
-const EACH: usize = 24;
+/// The number of attempts to draw the queries of a class.
 const TRIES: usize = 4000;
 /// A text that more messages contain is not drawn.
 const TOO_MANY: usize = 40;
@@ -36,7 +35,7 @@ type Drawn = Option<(String, Vec<usize>)>;
 /// Draws from one text.
 type Draw = fn(&mut Drawer<'_>, usize) -> Drawn;
 
-const CLASSES: [(&str, Draw); 16] = [
+const CLASSES: [(&str, Draw); 18] = [
     ("keyword", keyword),
     ("typo", typo),
     ("natural words", natural),
@@ -53,16 +52,18 @@ const CLASSES: [(&str, Draw); 16] = [
     ("other form", other_form),
     ("short hash", short_hash),
     ("pasted", pasted),
+    ("two typos", two_typos),
+    ("unknown word", unknown_word),
 ];
 
-/// Draws queries of all classes.
-pub(super) fn all(documents: &[Document]) -> Vec<Wanted> {
+/// Draws up to `each` queries of every class.
+pub(super) fn all(documents: &[Document], each: usize) -> Vec<Wanted> {
     let mut drawer = Drawer::new(documents);
     let mut all = Vec::new();
     for (class, draw) in CLASSES {
         let mut seen = BTreeSet::new();
         for _ in 0..TRIES {
-            if seen.len() == EACH {
+            if seen.len() == each {
                 break;
             }
             let at = drawer.text();
@@ -74,7 +75,6 @@ pub(super) fn all(documents: &[Document]) -> Vec<Wanted> {
                 all.push(drawer.wanted(class, query, &right));
             }
         }
-        assert!(seen.len() >= EACH / 2, "only {} queries for {class}", seen.len());
     }
     all
 }
@@ -213,6 +213,39 @@ fn typo(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
     let mut words = drawer.distinctive(at, count)?;
     let right = drawer.with_words(&words);
     let word = words.iter_mut().find(|word| word.len() > 4)?;
+    *word = misspelt(drawer, word)?;
+    Some((words.join(" "), right))
+}
+
+/// Words, two of them with a typo.
+fn two_typos(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
+    let count = drawer.rng.range(3, 6);
+    let mut words = drawer.distinctive(at, count)?;
+    let right = drawer.with_words(&words);
+    let mut long: Vec<&mut String> = words.iter_mut().filter(|word| word.len() > 4).take(2).collect();
+    if long.len() < 2 {
+        return None;
+    }
+    for word in &mut long {
+        **word = misspelt(drawer, word)?;
+    }
+    Some((words.join(" "), right))
+}
+
+/// Words, and one that occurs nowhere and resembles none.
+fn unknown_word(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
+    const UNKNOWN: [&str; 4] = ["quxzomatic", "brimblewort", "vellichorn", "zarfunkel"];
+    let count = drawer.rng.range(2, 5);
+    let mut words = drawer.distinctive(at, count)?;
+    let right = drawer.with_words(&words);
+    let unknown = UNKNOWN[drawer.rng.below(UNKNOWN.len())];
+    words.insert(drawer.rng.below(words.len() + 1), unknown.to_string());
+    Some((words.join(" "), right))
+}
+
+/// Returns a word with one letter removed, inserted or swapped, if no text contains that.
+fn misspelt(drawer: &mut Drawer<'_>, word: &str) -> Option<String> {
+    let mut word = word.to_string();
     let place = drawer.rng.range(1, word.len() - 1);
     match drawer.rng.below(3) {
         0 => {
@@ -224,8 +257,7 @@ fn typo(drawer: &mut Drawer<'_>, at: usize) -> Drawn {
             word.insert(place - 1, letter);
         }
     }
-    let is_new = !drawer.spread.contains_key(word.as_str());
-    is_new.then(|| (words.join(" "), right))
+    (!drawer.spread.contains_key(&word)).then_some(word)
 }
 
 /// A question with two or three words of what was asked or answered.

@@ -24,6 +24,9 @@ use crate::support::env::Env;
 
 const SIZE: u64 = 24_000_000;
 const SEED: u64 = 11;
+/// The number of queries of each class over the seeded corpus and over the sample of real sessions.
+const EACH: usize = 24;
+const EACH_REAL: usize = 60;
 const HEADING: &str = "Session and message: success@1, success@5, MRR@10; the share without any answer.\n";
 /// 2026-11-16.
 const NOW: i64 = 1_794_787_200_000;
@@ -53,7 +56,7 @@ fn ranking_is_as_recorded() {
     let root = env.path().join("corpus");
     generate(&Options { out: root.clone(), size: SIZE, seed: SEED }).expect("a corpus");
     let archive = index(&env, &root);
-    report(&mut shown, "seeded corpus", &archive, &draw::all(&documents(&env, &root)));
+    report(&mut shown, "seeded corpus", &archive, &drawn(&env, &root));
     report(&mut shown, "seeded corpus, prose", &archive, &prose::about("generated"));
     let home = Env::with_fixtures("home");
     let archive = index(&home, &home.claude());
@@ -65,12 +68,23 @@ fn ranking_is_as_recorded() {
 /// `UNSPOOL_REAL_SAMPLE=DIR cargo test --test it real_sample -- --ignored`, with the unpacked sample in DIR.
 #[test]
 #[ignore = "needs the sample of real sessions, which is not part of the repository"]
-fn prose_about_the_real_sample_is_ranked_as_recorded() {
+fn ranking_of_the_real_sample_is_as_recorded() {
     let root = PathBuf::from(variable("UNSPOOL_REAL_SAMPLE").expect("UNSPOOL_REAL_SAMPLE is set"));
     let env = Env::new();
     let mut shown = String::from(HEADING);
-    report(&mut shown, "real sample, prose", &index(&env, &root), &prose::about("real sample"));
+    let archive = index(&env, &root);
+    report(&mut shown, "real sample", &archive, &draw::all(&documents(&env, &root), EACH_REAL));
+    report(&mut shown, "real sample, prose", &archive, &prose::about("real sample"));
     compare(&shown, "figures_real.txt");
+}
+
+/// Draws queries from the seeded corpus, enough of each class.
+fn drawn(env: &Env, root: &Path) -> Vec<Wanted> {
+    let all = draw::all(&documents(env, root), EACH);
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    all.iter().for_each(|wanted| *counts.entry(wanted.class).or_default() += 1);
+    assert!(counts.values().all(|count| *count >= EACH / 2), "too few queries: {counts:?}");
+    all
 }
 
 fn index(env: &Env, root: &Path) -> Archive {

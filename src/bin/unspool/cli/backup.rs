@@ -1,4 +1,4 @@
-//! `unspool backup`: writes what only the index has to one file.
+//! `unspool backup`: saves the sessions that exist only in the index to one file.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ Examples:
   zstdcat ~/sessions.zst | less      read it without unspool
   unspool restore ~/sessions.zst     put it back into an index";
 
-/// Write sessions that only the index has to one file
+/// Save the sessions that exist only in the index to one file
 ///
 /// These are the sessions whose transcripts Claude Code has deleted. The file is zstd-compressed JSON Lines with a
 /// checksum, readable without unspool, and only by you. An existing backup is updated and keeps what only it contains,

@@ -92,7 +92,7 @@ pub(crate) fn run(config: &Config, args: &FileArgs) -> anyhow::Result<u8> {
         let folder = config.context().folder;
         // Not through `print`, which would remove escape sequences from the lines of a file.
         let mut patches = Vec::new();
-        render::terminal::history::patches_plain(&mut patches, &files, folder.as_deref())?;
+        render::terminal::patch::patches_plain(&mut patches, &files, folder.as_deref())?;
         let text = String::from_utf8_lossy(&patches);
         out::write_all(
             if out::is_terminal() { untrusted::for_terminal(&text).into_owned() } else { text.into_owned() }.as_bytes(),

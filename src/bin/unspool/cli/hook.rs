@@ -117,7 +117,7 @@ fn read_event(deadline: Duration) -> Option<Vec<u8>> {
     Some(received).filter(|received| !received.is_empty())
 }
 
-/// Returns the next bytes from standard input, waiting until `end` at most.
+/// Returns the next bytes from standard input, waiting no later than `end`.
 #[cfg(unix)]
 fn next_piece(end: Instant) -> Option<Vec<u8>> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};

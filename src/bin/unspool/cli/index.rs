@@ -41,7 +41,7 @@ pub(crate) struct IndexArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     wait: u64,
 
-    /// Read only this transcript and its subagents, unless it is new; can be repeated
+    /// Read only this transcript and its subagents'; if it is new, everything is read; can be repeated
     #[arg(long, value_name = "FILE")]
     file: Vec<std::path::PathBuf>,
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use unspool::archive::upkeep::Removed;
+use unspool::archive::removal::Removed;
 use unspool::render::terminal::style::count;
 
 use crate::config::Config;

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use unspool::archive::retention::Retention;
-use unspool::archive::upkeep::Status;
+use unspool::archive::expiring_sessions::Retention;
+use unspool::archive::status::Status;
 use unspool::error::Result;
 use unspool::render::terminal::style::{Screen, count};
 use unspool::transcript::settings::{DEFAULT_DAYS, Settings};

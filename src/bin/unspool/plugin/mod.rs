@@ -16,7 +16,7 @@ const HOOKS: (&str, &str) = ("hooks/hooks.json", include_str!("assets/hooks.json
 const SKILL: (&str, &str) = ("skills/search-history/SKILL.md", include_str!("assets/SKILL.md"));
 const README: (&str, &str) = ("README.md", include_str!("assets/README.md"));
 
-/// The plugin for one program and its options.
+/// The plugin, set up to run one program with fixed options.
 #[derive(Debug)]
 pub(crate) struct Plugin {
     files: Vec<PluginFile>,

@@ -1,4 +1,6 @@
-//! A line diff of two texts.
+//! Compares two texts line by line.
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 /// The change to a line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -44,28 +46,13 @@ fn middle<'t>(a: &[&'t str], b: &[&'t str]) -> Vec<(Mark, &'t str)> {
         out.extend(b.iter().map(|line| (Mark::Added, *line)));
         return out;
     }
-    let wide = b.len() + 1;
-    let mut common = vec![0u32; (a.len() + 1) * wide];
-    for i in (0..a.len()).rev() {
-        for j in (0..b.len()).rev() {
-            common[i * wide + j] = if a[i] == b[j] {
-                common[(i + 1) * wide + j + 1] + 1
-            } else {
-                common[(i + 1) * wide + j].max(common[i * wide + j + 1])
-            };
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() || j < b.len() {
-        if i < a.len() && j < b.len() && a[i] == b[j] {
-            out.push((Mark::Same, a[i]));
-            (i, j) = (i + 1, j + 1);
-        } else if i < a.len() && (j == b.len() || common[(i + 1) * wide + j] >= common[i * wide + j + 1]) {
-            out.push((Mark::Removed, a[i]));
-            i += 1;
+    for op in capture_diff_slices(Algorithm::Myers, a, b) {
+        let (old, new) = (&a[op.old_range()], &b[op.new_range()]);
+        if op.tag() == DiffTag::Equal {
+            out.extend(old.iter().map(|line| (Mark::Same, *line)));
         } else {
-            out.push((Mark::Added, b[j]));
-            j += 1;
+            out.extend(old.iter().map(|line| (Mark::Removed, *line)));
+            out.extend(new.iter().map(|line| (Mark::Added, *line)));
         }
     }
     out
