@@ -8,7 +8,7 @@ use crate::document::Kind;
 use crate::error::{Problem, Result};
 use crate::index::{Checkpoint, FileKey, Loss, Reader, Size};
 use crate::transcript::discover::{Root, Scan, SourceKind};
-use crate::update::{Lag, lag, obstacles};
+use crate::update::{Lag, lag_and_problems};
 
 /// The state of an index.
 #[derive(Debug, Serialize)]
@@ -42,8 +42,8 @@ pub struct Status {
 
 /// Returns the state of an index.
 pub(super) fn status(reader: &Reader, roots: &[Root], losses: Vec<Loss>) -> Result<Status> {
-    let (lag, scan) = lag(reader, roots)?;
-    let files = reader.checkpoints()?;
+    let (surveyed, files) = rayon::join(|| lag_and_problems(reader, roots), || reader.checkpoints());
+    let ((lag, scan, unreadable), files) = (surveyed?, files?);
     let count = |kind| files.iter().filter(|file| file.source_kind() == kind).count();
     let is_gone = |file: &&Checkpoint| file.source_kind() == SourceKind::Session && file.gone_since.is_some();
     let mut skipped: HashMap<&str, u64> = HashMap::new();
@@ -54,7 +54,7 @@ pub(super) fn status(reader: &Reader, roots: &[Root], losses: Vec<Loss>) -> Resu
         skipped.into_iter().map(|(kind, number)| (kind.to_string(), number)).collect();
     skipped_types.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut problems = scan.problems.clone();
-    problems.extend(obstacles(reader, &scan, roots)?);
+    problems.extend(unreadable);
     let strange = "is not a file of the index; it is ignored";
     problems.extend(reader.strangers().into_iter().map(|path| Problem::with_path(path, strange)));
     problems.extend(bad_lines(reader, &files)?);

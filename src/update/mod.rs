@@ -18,12 +18,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Problem, Result};
 use crate::index::{IndexFolder, LockedFolder, Predecessor, Reader, RunSize, Writer};
-use crate::transcript::discover::{Root, Scan, SourceKind, discover, discover_around};
+use crate::transcript::discover::{Root, Scan, Source, SourceKind, discover, discover_around};
 use crate::transcript::lines::Transcript;
 use crate::units::{bytes, count};
 use commit_gate::CommitGate;
@@ -303,17 +304,24 @@ impl std::fmt::Display for Lag {
 pub fn lag(reader: &Reader, roots: &[Root]) -> Result<(Lag, Scan)> {
     let scan = discover(roots);
     let plan = Plan::since(reader, &scan, roots, false)?;
-    Ok((Lag { files: plan.work.len() + plan.gone.len(), bytes: plan.bytes() }, scan))
+    Ok((lag_of(&plan), scan))
 }
 
-/// Returns problems that prevent files from being read, and subagent descriptions that cannot be parsed. A run reports
-/// them too, but a later caller has not seen that report.
-pub fn obstacles(reader: &Reader, scan: &Scan, roots: &[Root]) -> Result<Vec<Problem>> {
-    let plan = Plan::since(reader, scan, roots, false)?;
+fn lag_of(plan: &Plan) -> Lag {
+    Lag { files: plan.work.len() + plan.gone.len(), bytes: plan.bytes() }
+}
+
+/// Returns what [`lag`] returns, the problems that prevent files from being read, and subagent descriptions that cannot
+/// be parsed. A run reports the problems too, but a later caller has not seen that report.
+pub fn lag_and_problems(reader: &Reader, roots: &[Root]) -> Result<(Lag, Scan, Vec<Problem>)> {
+    let scan = discover(roots);
+    let plan = Plan::since(reader, &scan, roots, false)?;
     let unread = plan.work.iter().filter_map(|work| {
         let error = Transcript::open(&work.source.path).err()?;
         (error.kind() != std::io::ErrorKind::NotFound).then(|| Problem::with_path(&work.source.path, error.to_string()))
     });
-    let descriptions = scan.sources.iter().filter_map(|source| read_file::description_of(source)?.err());
-    Ok(unread.chain(descriptions).collect())
+    let description_problem = |source: &Source| read_file::description_of(source)?.err();
+    let descriptions: Vec<Problem> = scan.sources.par_iter().filter_map(description_problem).collect();
+    let problems = unread.chain(descriptions).collect();
+    Ok((lag_of(&plan), scan, problems))
 }

@@ -91,16 +91,23 @@ impl Names {
 }
 
 impl Reader {
-    /// Calls `each` for every document that passes the filter, in no particular order.
-    pub fn each_row(&self, filter: &Filter, names: &mut Names, each: &mut dyn FnMut(&Row)) -> Result<()> {
+    /// Calls `each` for every document that passes the filter, in no particular order. Reads the tokens only if they are
+    /// wanted.
+    pub fn each_row(
+        &self,
+        filter: &Filter,
+        with_tokens: bool,
+        names: &mut Names,
+        each: &mut dyn FnMut(&Row),
+    ) -> Result<()> {
         let without = filter.without_session.as_deref().map(session_key);
-        let mut passed = Passed::default();
+        let mut passed = Passed { asks_all: filter.conditions.is_empty() && without.is_none(), ..Passed::default() };
         self.guarded(|| {
             let mut clauses = self.clauses(filter)?;
             clauses.push((Occur::Must, Box::new(AllQuery)));
             let weight = BooleanQuery::new(clauses).weight(EnableScoring::disabled_from_searcher(&self.searcher))?;
             for (ordinal, reader) in (0..).zip(self.searcher.segment_readers()) {
-                let mut segment = Segment::open(ordinal, reader)?;
+                let mut segment = Segment::open(ordinal, reader, with_tokens)?;
                 let mut docs = weight.scorer(reader, 1.0)?;
                 while docs.doc() != TERMINATED {
                     let doc = docs.doc();
@@ -225,22 +232,25 @@ fn spent(message: &Column<u64>, columns: &[Column<u64>], doc: DocId) -> Option<S
 /// do.
 #[derive(Debug, Default)]
 struct Passed {
+    /// Set if the filter has no conditions, so that nothing needs recording.
+    asks_all: bool,
     files: HashSet<FileKey>,
     models: HashSet<u32>,
 }
 
 impl Passed {
     fn record(&mut self, row: &Row) {
-        self.files.insert(row.file);
-        self.models.extend(row.model);
+        if !self.asks_all {
+            self.files.insert(row.file);
+            self.models.extend(row.model);
+        }
     }
 
     /// Reports whether a message without a document passes the filter.
     fn fits(&self, filter: &Filter, row: &Row) -> bool {
         let asks_model = filter.conditions.iter().any(|condition| matches!(condition.test, Test::Model(_)));
         let is_model = row.model.is_some_and(|model| self.models.contains(&model));
-        filter.conditions.is_empty() && filter.without_session.is_none()
-            || self.files.contains(&row.file) && (!asks_model || is_model)
+        self.asks_all || self.files.contains(&row.file) && (!asks_model || is_model)
     }
 }
 
@@ -283,6 +293,7 @@ struct Segment {
     time: Column<i64>,
     message: Column<u64>,
     tokens: Vec<Column<u64>>,
+    with_tokens: bool,
     edited: Column<u64>,
     source: Texts<FileKey>,
     project: Texts<u32>,
@@ -291,7 +302,7 @@ struct Segment {
 }
 
 impl Segment {
-    fn open(ordinal: SegmentOrdinal, reader: &SegmentReader) -> tantivy::Result<Self> {
+    fn open(ordinal: SegmentOrdinal, reader: &SegmentReader, with_tokens: bool) -> tantivy::Result<Self> {
         let columns = reader.fast_fields();
         Ok(Self {
             ordinal,
@@ -302,6 +313,7 @@ impl Segment {
             time: columns.i64("time")?,
             message: columns.u64("message")?,
             tokens: TOKENS.iter().map(|name| columns.u64(name)).collect::<tantivy::Result<_>>()?,
+            with_tokens,
             edited: columns.u64("edited")?,
             source: Texts::new(columns.str("source")?),
             project: Texts::new(columns.str("project")?),
@@ -315,7 +327,7 @@ impl Segment {
         let Some(class) = self.class.first(doc) else { return Ok(None) };
         let (role, kind, is_duplicate) = from_class(class);
         let file = self.source.get(doc, |text| FileKey::parse(text).unwrap_or(FileKey::from_number(0)))?;
-        let spent = spent(&self.message, &self.tokens, doc);
+        let spent = self.with_tokens.then(|| spent(&self.message, &self.tokens, doc)).flatten();
         Ok(Some(Row {
             file: file.unwrap_or(FileKey::from_number(0)),
             session: self.session.first(doc).unwrap_or(0),
