@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::document::Kind;
 use crate::error::{Problem, Result};
-use crate::index::{Checkpoint, FileKey, Loss, Reader, Size};
+use crate::index::{FileKey, FileSummary, Loss, Reader, Size};
 use crate::transcript::discover::{Root, Scan, SourceKind};
 use crate::update::{Lag, lag_and_problems};
 
@@ -42,12 +42,12 @@ pub struct Status {
 
 /// Returns the state of an index.
 pub(super) fn status(reader: &Reader, roots: &[Root], losses: Vec<Loss>) -> Result<Status> {
-    let (surveyed, files) = rayon::join(|| lag_and_problems(reader, roots), || reader.checkpoints());
+    let (surveyed, files) = rayon::join(|| lag_and_problems(reader, roots), || reader.summaries());
     let ((lag, scan, unreadable), files) = (surveyed?, files?);
     let count = |kind| files.iter().filter(|file| file.source_kind() == kind).count();
-    let is_gone = |file: &&Checkpoint| file.source_kind() == SourceKind::Session && file.gone_since.is_some();
+    let is_gone = |file: &&FileSummary| file.source_kind() == SourceKind::Session && file.gone_since.is_some();
     let mut skipped: HashMap<&str, u64> = HashMap::new();
-    for (kind, number) in files.iter().flat_map(|file| &file.state.skipped_types) {
+    for (kind, number) in files.iter().flat_map(|file| &file.skipped_types) {
         *skipped.entry(kind).or_default() += number;
     }
     let mut skipped_types: Vec<(String, u64)> =
@@ -64,10 +64,10 @@ pub(super) fn status(reader: &Reader, roots: &[Root], losses: Vec<Loss>) -> Resu
         agents: count(SourceKind::Agent),
         spills: count(SourceKind::Spill),
         gone_sessions: files.iter().filter(is_gone).count(),
-        source_bytes: files.iter().map(|file| file.offset).sum(),
+        source_bytes: files.iter().map(|file| file.bytes).sum(),
         lag,
         skipped_types,
-        unknown: files.iter().map(|file| file.state.unknown).sum(),
+        unknown: files.iter().map(|file| file.unknown).sum(),
         problems,
         losses,
         scan,
@@ -75,8 +75,8 @@ pub(super) fn status(reader: &Reader, roots: &[Root], losses: Vec<Loss>) -> Resu
 }
 
 /// Returns every line that could not be read, sorted by file and line.
-fn bad_lines(reader: &Reader, files: &[Checkpoint]) -> Result<Vec<Problem>> {
-    let paths: HashMap<FileKey, &Checkpoint> = files.iter().map(|file| (file.key(), file)).collect();
+fn bad_lines(reader: &Reader, files: &[FileSummary]) -> Result<Vec<Problem>> {
+    let paths: HashMap<FileKey, &FileSummary> = files.iter().map(|file| (file.key(), file)).collect();
     let mut problems = Vec::new();
     for kind in [Kind::Bad, Kind::Oversized] {
         for (key, document) in reader.documents_of_kind(kind)?.into_iter().filter(|(_, document)| document.part == 0) {

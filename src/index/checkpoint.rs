@@ -209,6 +209,9 @@ impl Checkpoint {
             first: state.first,
             last: state.last,
             lines: self.lines,
+            bytes: self.offset,
+            skipped_types: file_summary::first_types(&state.skipped_types),
+            unknown: state.unknown,
         }
     }
 

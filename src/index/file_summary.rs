@@ -4,6 +4,7 @@
 //! each search.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,9 @@ use crate::transcript::discover::SourceKind;
 
 /// Longest text in a summary, in bytes. A column value must stay below 64 KB, and far less than this is shown.
 const TEXT_CAP: usize = 1000;
+/// Most types of skipped lines in a summary, and the longest name of one, in characters.
+const MAX_TYPES: usize = 24;
+const TYPE_CAP: usize = 40;
 
 /// Summary of a file and its session.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -49,6 +53,20 @@ pub struct FileSummary {
     pub last: Option<i64>,
     /// Number of lines read.
     pub(super) lines: u64,
+    /// Number of bytes read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+    /// Number of lines that were skipped or unknown, by type. Only the first few types of a file.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub skipped_types: BTreeMap<String, u64>,
+    /// Number of lines of an unknown type.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unknown: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl FileSummary {
@@ -95,6 +113,13 @@ pub fn brief(text: &str) -> String {
     cut(&redact(text))
 }
 
+/// Returns the counts by type for a summary: the first types, with short names in ASCII.
+pub(super) fn first_types(counts: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_/. ".contains(c);
+    let short = |kind: &str| kind.chars().take(TYPE_CAP).map(|c| if is_plain(c) { c } else { '?' }).collect();
+    counts.iter().take(MAX_TYPES).map(|(kind, count)| (short(kind), *count)).collect()
+}
+
 /// Truncates a name for a summary.
 pub(super) fn cut(text: &str) -> String {
     text[..text.floor_char_boundary(TEXT_CAP)].to_string()
@@ -116,6 +141,7 @@ mod tests {
             description: text(),
             project: text(),
             branch: text(),
+            skipped_types: first_types(&(0..100).map(|number| (format!("{number}{worst}"), u64::MAX)).collect()),
             ..FileSummary::default()
         };
         assert!(serde_json::to_string(&summary).expect("JSON").len() < 65_500);

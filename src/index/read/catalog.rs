@@ -38,6 +38,11 @@ impl Reader {
         Ok(entries)
     }
 
+    /// Returns the summaries of all files.
+    pub fn summaries(&self) -> Result<Vec<FileSummary>> {
+        Ok(self.guarded(|| self.catalog_entries())?.into_iter().map(|entry| entry.summary).collect())
+    }
+
     /// Returns the id of each session and the summary that represents it, by the key of the session.
     pub fn session_summaries(&self) -> Result<HashMap<u64, (String, FileSummary)>> {
         let mut sessions: HashMap<u64, (String, FileSummary)> = HashMap::new();

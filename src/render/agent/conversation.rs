@@ -77,7 +77,8 @@ impl View {
                 shown += length + 1;
                 continue;
             }
-            let rest: String = block.body.chars().skip(skip).collect();
+            // More than fits is never needed, and a message may be very large.
+            let rest: String = block.body.chars().skip(skip).take(page.left() + 1).collect();
             let head = if skip > 0 { format!("{} (continued)", block.head) } else { block.head };
             if page.put(&format!("{head}\n{}", if rest.is_empty() { String::new() } else { quoted(&rest) })) {
                 (shown, is_first) = (shown + length + 1, false);
