@@ -65,12 +65,12 @@ impl Reader {
             let columns = reader.fast_fields();
             let (keys, stats) = (columns.u64("group")?, columns.u64("stat")?);
             let (session_keys, summaries) = (columns.u64("session_key")?, columns.str("summary")?);
-            for doc in holding(reader, &checkpoints)? {
-                let summary = summaries.as_ref().and_then(|column| summary_in(column, doc));
+            let Some(summaries) = summaries else { continue };
+            for (doc, summary) in summaries_in(&summaries, holding(reader, &checkpoints)?)? {
                 // A summary that does not belong to the key is damaged.
-                let Some(summary) = summary.filter(|summary| keys.first(doc) == Some(summary.key().number())) else {
+                if keys.first(doc) != Some(summary.key().number()) {
                     continue;
-                };
+                }
                 let session = session_keys.first(doc).and_then(|key| sessions.get(&key)).cloned().unwrap_or_default();
                 let is_forgotten = stats.first(doc) == Some(FORGOTTEN);
                 entries.push(CatalogEntry { key: summary.key(), summary, session, is_forgotten, documents: 0 });
@@ -94,8 +94,18 @@ impl Reader {
     }
 }
 
-fn summary_in(column: &StrColumn, doc: DocId) -> Option<FileSummary> {
-    let mut json = String::new();
-    column.ord_to_str(column.term_ords(doc).next()?, &mut json).ok()?;
-    serde_json::from_str(&json).ok()
+/// Returns the summaries of documents that have a readable one. Reads them in the order of the column's dictionary: to
+/// look up one at a time takes ten times as long.
+fn summaries_in(column: &StrColumn, docs: Vec<DocId>) -> tantivy::Result<Vec<(DocId, FileSummary)>> {
+    let ordinal = |doc: DocId| column.term_ords(doc).next().map(|ordinal| (ordinal, doc));
+    let mut places: Vec<(u64, DocId)> = docs.into_iter().filter_map(ordinal).collect();
+    places.sort_unstable();
+    let ordinals: Vec<u64> = places.iter().map(|(ordinal, _)| *ordinal).collect();
+    let mut next = places.into_iter();
+    let mut found = Vec::with_capacity(ordinals.len());
+    column.dictionary().sorted_ords_to_term_cb(&ordinals, |json| {
+        let doc = next.next().map(|(_, doc)| doc);
+        found.extend(doc.zip(serde_json::from_slice(json).ok()));
+    })?;
+    Ok(found)
 }
