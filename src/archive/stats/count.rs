@@ -35,12 +35,13 @@ impl Origin {
 /// Counts everything that matches a request. Names up to `files_named` files.
 pub(super) fn count(reader: &Reader, request: &Request, files_named: usize) -> Result<Stats> {
     let (filter, range) = TimeRange::split_from(&request.filter);
+    let rows = reader.rows(&filter)?;
     let mut names = Names::default();
     let mut first = FirstPass { without_tokens: request.asks_pieces(), ..FirstPass::default() };
-    reader.each_row(&filter, true, &mut names, &mut |row| first.add_row(row))?;
+    rows.each(true, &mut names, &mut |row| first.add_row(row))?;
     first.finish(range);
     let mut second = SecondPass::new(&first, range);
-    reader.each_row(&filter, false, &mut names, &mut |row| second.add_row(row))?;
+    rows.each(false, &mut names, &mut |row| second.add_row(row))?;
     let mut counter = Counter::new(&request.zone, &request.prices, &names);
     first.messages.values().for_each(|message| counter.message(message));
     first.prompts.iter().for_each(|prompt| counter.prompt(prompt));

@@ -91,42 +91,9 @@ impl Names {
 }
 
 impl Reader {
-    /// Calls `each` for every document that passes the filter, in no particular order. Reads the tokens only if they are
-    /// wanted.
-    pub fn each_row(
-        &self,
-        filter: &Filter,
-        with_tokens: bool,
-        names: &mut Names,
-        each: &mut dyn FnMut(&Row),
-    ) -> Result<()> {
-        let without = filter.without_session.as_deref().map(session_key);
-        let mut passed = Passed { asks_all: filter.conditions.is_empty() && without.is_none(), ..Passed::default() };
-        self.guarded(|| {
-            let mut clauses = self.clauses(filter)?;
-            clauses.push((Occur::Must, Box::new(AllQuery)));
-            let weight = BooleanQuery::new(clauses).weight(EnableScoring::disabled_from_searcher(&self.searcher))?;
-            for (ordinal, reader) in (0..).zip(self.searcher.segment_readers()) {
-                let mut segment = Segment::open(ordinal, reader, with_tokens)?;
-                let mut docs = weight.scorer(reader, 1.0)?;
-                while docs.doc() != TERMINATED {
-                    let doc = docs.doc();
-                    docs.advance();
-                    if reader.is_deleted(doc) {
-                        continue;
-                    }
-                    if let Some(row) = segment.row(doc, names)?.filter(|row| without != Some(row.session)) {
-                        passed.record(&row);
-                        each(&row);
-                    }
-                }
-            }
-            Ok(())
-        })?;
-        for file in self.wordless()? {
-            wordless_rows(&file, names).iter().filter(|row| passed.fits(filter, row)).for_each(&mut *each);
-        }
-        Ok(())
+    /// Returns the rows of all documents that pass a filter.
+    pub fn rows<'r>(&'r self, filter: &'r Filter) -> Result<Rows<'r>> {
+        Ok(Rows { reader: self, filter, wordless: self.wordless()? })
     }
 
     /// Calls `each` for every message of a conversation itself, without subagents, in no particular order. A message has
@@ -166,6 +133,49 @@ impl Reader {
     fn wordless(&self) -> Result<Vec<Checkpoint>> {
         let flagged = self.with_term(&Term::from_field_text(self.fields.flag, WORDLESS))?;
         flagged.into_iter().map(|address| self.checkpoint_at(address)).collect()
+    }
+}
+
+/// The rows of all documents that pass a filter.
+#[derive(Debug)]
+pub struct Rows<'r> {
+    reader: &'r Reader,
+    filter: &'r Filter,
+    /// The files with API messages that produced no document.
+    wordless: Vec<Checkpoint>,
+}
+
+impl Rows<'_> {
+    /// Calls `each` for every row, in no particular order. Reads the tokens only if they are wanted.
+    pub fn each(&self, with_tokens: bool, names: &mut Names, each: &mut dyn FnMut(&Row)) -> Result<()> {
+        let Self { reader: index, filter, .. } = self;
+        let without = filter.without_session.as_deref().map(session_key);
+        let mut passed = Passed { asks_all: filter.conditions.is_empty() && without.is_none(), ..Passed::default() };
+        index.guarded(|| {
+            let mut clauses = index.clauses(filter)?;
+            clauses.push((Occur::Must, Box::new(AllQuery)));
+            let weight = BooleanQuery::new(clauses).weight(EnableScoring::disabled_from_searcher(&index.searcher))?;
+            for (ordinal, reader) in (0..).zip(index.searcher.segment_readers()) {
+                let mut segment = Segment::open(ordinal, reader, with_tokens)?;
+                let mut docs = weight.scorer(reader, 1.0)?;
+                while docs.doc() != TERMINATED {
+                    let doc = docs.doc();
+                    docs.advance();
+                    if reader.is_deleted(doc) {
+                        continue;
+                    }
+                    if let Some(row) = segment.row(doc, names)?.filter(|row| without != Some(row.session)) {
+                        passed.record(&row);
+                        each(&row);
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        for file in &self.wordless {
+            wordless_rows(file, names).iter().filter(|row| passed.fits(filter, row)).for_each(&mut *each);
+        }
+        Ok(())
     }
 }
 
