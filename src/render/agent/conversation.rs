@@ -11,6 +11,8 @@ use crate::render::agent::place::{place, speaker, title};
 use crate::render::message::{Body, Homes, call, is_interruption};
 use crate::untrusted::Untrusted;
 
+/// Characters before the place where a long text is cut that are not used.
+const CUT_MARGIN: usize = 4096;
 /// Characters of a tool call on one line.
 const CALL_LENGTH: usize = 240;
 /// A message that does not fit is cut if there is at least this much room. Otherwise it begins the next page.
@@ -60,7 +62,8 @@ impl View {
         let mut is_first = true;
         for turn in turns {
             let turn = turn?;
-            let Some(block) = self.block(&turn.piece, reading.tools, line) else { continue };
+            let needed = reading.skip + page.left() + 1;
+            let Some(block) = self.block(&turn.piece, reading.tools, line, needed) else { continue };
             if block.line < reading.from {
                 continue;
             }
@@ -116,10 +119,11 @@ impl View {
         head
     }
 
-    /// Renders a piece, or returns `None` if it is hidden. `line` is the line of the previous piece.
-    fn block(&self, piece: &Piece, tools: Tools, line: u64) -> Option<Block> {
+    /// Renders a piece, or returns `None` if it is hidden. `line` is the line of the previous piece. Of a longer body, at
+    /// least the first `needed` characters are returned.
+    fn block(&self, piece: &Piece, tools: Tools, line: u64, needed: usize) -> Option<Block> {
         match piece {
-            Piece::Message(message) => self.message(message, tools),
+            Piece::Message(message) => self.message(message, tools, needed),
             Piece::ToolCall { .. } if tools == Tools::None => None,
             Piece::ToolCall { call: asked, result, agent } => {
                 let shown = call(&self.homes, asked, result.as_ref(), agent.as_ref());
@@ -138,7 +142,7 @@ impl View {
                     }
                     _ => cut(&one(&format!("{}{gist}", shown.summary)), CALL_LENGTH),
                 };
-                Some(Block { line: asked.line, head, body: self.body(&body) })
+                Some(Block { line: asked.line, head, body: self.body(&body, needed) })
             }
             Piece::FoldedSubagent { messages } => Some(fold(line, *messages, "of subagents not shown")),
             Piece::Abandoned { messages, .. } => Some(fold(line, *messages, "on an abandoned branch not shown")),
@@ -146,7 +150,7 @@ impl View {
         }
     }
 
-    fn message(&self, message: &Message, tools: Tools) -> Option<Block> {
+    fn message(&self, message: &Message, tools: Tools, needed: usize) -> Option<Block> {
         let is_output = matches!(message.kind, Kind::ToolResult | Kind::Output);
         let is_shown = match (message.kind, tools) {
             (_, Tools::None) if is_output => false,
@@ -162,7 +166,7 @@ impl View {
         } else {
             Cow::Borrowed(message.text.as_str())
         };
-        Some(Block { line: message.line, head: self.message_head(message), body: self.body(&text) })
+        Some(Block { line: message.line, head: self.message_head(message), body: self.body(&text, needed) })
     }
 
     fn message_head(&self, message: &Message) -> String {
@@ -171,9 +175,15 @@ impl View {
         format!("#{} {who} · {}{id}", message.line, self.time(message.timestamp))
     }
 
-    /// Returns a text without blank lines at both ends, safe for the frame.
-    fn body(&self, text: &str) -> String {
-        self.safe(text.trim_end().trim_start_matches('\n'))
+    /// Returns a text without blank lines at both ends, safe for the frame. Of a longer text, at least the first
+    /// `needed` characters are returned, so that a message of any size takes little memory.
+    fn body(&self, text: &str, needed: usize) -> String {
+        let text = text.trim_end().trim_start_matches('\n');
+        let beginning = &text[..text.floor_char_boundary(needed.saturating_add(CUT_MARGIN).saturating_mul(16))];
+        let safe = self.safe(beginning);
+        // Near the cut, the name of a home folder may be incomplete.
+        let is_enough = beginning.len() == text.len() || safe.chars().nth(needed.saturating_add(CUT_MARGIN)).is_some();
+        if is_enough { safe } else { self.safe(text) }
     }
 }
 
