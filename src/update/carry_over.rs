@@ -117,7 +117,7 @@ impl Losses {
         let session = file.checkpoint.session_id();
         let reason = match lost {
             Some(lost) => format!(
-                "{lost} of {} were lost with a damaged block of the index (session {session})",
+                "lost {lost} of {} with a damaged block of the index (session {session})",
                 messages(lost + kept)
             ),
             None => format!(
