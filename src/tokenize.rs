@@ -405,6 +405,8 @@ fn split_ascii(bytes: &[u8], segment: Range<usize>, parts: &mut Vec<Range<usize>
     parts.push(from..segment.end);
 }
 
+/// Returns the class of a character. A combining mark has the class of the character before it.
+/// Returns the class of a character. A combining mark has the class of the character before it.
 fn class_of(c: char, before: Class) -> Class {
     if c.is_ascii() {
         return match c {

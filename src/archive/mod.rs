@@ -273,7 +273,7 @@ impl Archive {
     }
 
     /// Returns the command that resumes a session in Claude Code, or an error that says why that is impossible. `id` is
-    /// a session, or a message or subagent of it.
+    /// the id of a session, or of a message or subagent in it.
     pub fn resume(&self, id: &str, fork: bool, context: &Context) -> Result<(ResumeCommand, Vec<Note>)> {
         let reader = self.local.reader()?;
         let target = conversation::resolve(&reader, id)?;

@@ -154,8 +154,8 @@ impl<'q> Marks<'q> {
     }
 }
 
-/// Returns a fast search, in any case, that finds something wherever a wanted term may be. Returns `None` for terms
-/// that are not ASCII.
+/// Returns a case-insensitive search that finds every place where one of the terms may occur, and possibly others. Of a
+/// whole identifier it looks only for the first letters. Returns `None` for terms that are not ASCII.
 fn finder<'a>(wanted: impl Iterator<Item = &'a str>) -> Option<AhoCorasick> {
     let mut needles = Vec::new();
     for text in wanted {

@@ -14,7 +14,7 @@ const ANSWERS_KEPT: usize = 32;
 /// The number of queued prompts remembered until they appear again as prompts.
 const QUEUED_KEPT: usize = 32;
 /// The number of turns remembered as possible targets of a rewind.
-const TURNS_KEPT: usize = 200;
+pub(super) const TURNS_KEPT: usize = 200;
 /// The maximum number of changed files counted; any further ones are ignored.
 const CHANGED_KEPT: usize = 1000;
 
@@ -49,9 +49,9 @@ pub struct Totals {
     /// Text hashes of queued prompts that have not appeared as prompts yet.
     queued: VecDeque<u64>,
     /// The last turns: hash of the parent's id, and the line.
-    turns: VecDeque<(u64, u64)>,
+    pub(super) turns: VecDeque<(u64, u64)>,
     /// Hash of the id of the last line.
-    tip: u64,
+    pub(super) tip: u64,
 }
 
 impl Totals {
@@ -108,33 +108,17 @@ impl Totals {
             self.changed.insert(hash_of(path));
         }
     }
-
-    /// Follows the conversation from line to line. A turn with the same parent as an earlier turn replaces it; the
-    /// lines between them were abandoned.
-    pub(super) fn follow(&mut self, line: u64, uuid: &str, parent: Option<&str>, is_turn: bool) {
-        let parent = parent.map_or(0, hash_of);
-        if is_turn {
-            let replaced =
-                self.turns.iter().rposition(|(before, _)| *before == parent && parent != 0 && parent != self.tip);
-            if let Some(at) = replaced {
-                self.abandoned.push((self.turns[at].1, line));
-                self.turns.truncate(at);
-            }
-            push_bounded(&mut self.turns, (parent, line), TURNS_KEPT);
-        }
-        self.tip = hash_of(uuid);
-    }
 }
 
 /// Appends an item to a queue of at most `limit` items, dropping the oldest.
-fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, limit: usize) {
+pub(super) fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, limit: usize) {
     queue.push_back(item);
     if queue.len() > limit {
         queue.pop_front();
     }
 }
 
-fn hash_of(text: &str) -> u64 {
+pub(super) fn hash_of(text: &str) -> u64 {
     xxh3_64(text.as_bytes())
 }
 
@@ -162,19 +146,6 @@ mod tests {
         totals.prompt(8);
         totals.queued(9);
         assert_eq!(totals.human, 3);
-    }
-
-    #[test]
-    fn a_rewind_abandons_lines() {
-        let mut totals = Totals::default();
-        totals.follow(1, "a", None, true);
-        totals.follow(2, "b", Some("a"), false);
-        totals.follow(3, "c", Some("b"), true);
-        totals.follow(4, "d", Some("c"), false);
-        totals.follow(5, "e", Some("b"), true);
-        totals.follow(6, "f", Some("e"), false);
-        totals.follow(7, "g", Some("f"), true);
-        assert_eq!(totals.abandoned, [(3, 5)]);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! checkpoint. Reading a file in ten runs therefore gives the same documents as reading it in one.
 
 mod file_totals;
+mod rewinds;
+mod title;
 mod inline_agents;
 mod ansi;
 mod tags;
@@ -392,15 +394,4 @@ pub struct FileState {
     /// Subagents whose messages are in this file and that have no file of their own.
     #[serde(skip_serializing_if = "InlineAgents::is_empty")]
     pub inline_agents: InlineAgents,
-}
-
-impl FileState {
-    /// The best title that the file itself has for its session, in Claude Code's own order of preference.
-    pub fn title(&self) -> Option<&str> {
-        [&self.custom_title, &self.description, &self.ai_title, &self.agent_name]
-            .into_iter()
-            .flatten()
-            .map(String::as_str)
-            .find(|title| !title.trim().is_empty())
-    }
 }

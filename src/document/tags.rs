@@ -205,7 +205,7 @@ fn after_name<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
 /// Maximum length of a tag's attributes, in bytes. Anything longer is not a tag.
 const TAG_CAP: usize = 2000;
 
-/// Replaces each of these tags with a blank. Keeps attributes, which name the sender and the subject.
+/// Replaces each of these tags with a space. Keeps attributes, which name the sender and the subject.
 fn without_tags(text: &str, tags: &[&str]) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;

@@ -195,14 +195,13 @@ impl Checkpoint {
     /// Returns the summary of the file and its session that search results show.
     pub fn summary(&self) -> FileSummary {
         let state = &self.state;
-        let fallbacks = [&state.first_prompt, &state.first_command, &state.summary];
         FileSummary {
             path: self.path.clone(),
             path_hex: self.path_hex.clone(),
             kind: self.kind,
             gone_since: self.gone_since,
-            name: state.title().or(state.last_prompt.as_deref()).map(file_summary::brief),
-            fallback_name: fallbacks.into_iter().flatten().next().map(|text| file_summary::brief(text)),
+            name: state.name().map(file_summary::brief),
+            fallback_name: state.fallback_name().map(file_summary::brief),
             description: state.description.as_deref().map(file_summary::brief),
             project: state.project.as_deref().map(file_summary::cut),
             branch: state.branch.as_deref().map(file_summary::cut),

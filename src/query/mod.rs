@@ -6,7 +6,7 @@ pub mod glob;
 pub mod names;
 pub mod inflect;
 mod pattern;
-mod filter;
+mod conditions;
 mod parse;
 mod prose;
 
@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tokenize::{self, WHOLE_MARK};
 
-pub use filter::{Condition, FIELDS, Filter, QueryContext, Test};
+pub use conditions::{Condition, FIELDS, Filter, QueryContext, Test};
 pub use pattern::Pattern;
 pub use prose::is_prose;
 

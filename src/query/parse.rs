@@ -16,7 +16,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::query::filter::{Condition, FIELDS, QueryContext};
+use crate::query::conditions::{Condition, FIELDS, QueryContext};
 use crate::query::pattern::Pattern;
 use crate::query::{Chunk, Node, chunk};
 use crate::tokenize;

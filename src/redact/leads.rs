@@ -9,7 +9,7 @@ use crate::redact::Lead;
 use crate::redact::assigned;
 use crate::redact::formats::FORMATS;
 
-/// The length of the prefix that selects a bit. No string is shorter.
+/// The number of leading bytes that choose a string's bit in the table. No string is shorter.
 const PREFIX_LEN: usize = 3;
 
 /// The strings to find, with the table of their prefixes.

@@ -46,7 +46,7 @@ pub struct Layout {
     pub tools: Detail,
     /// Set to show reasoning.
     pub thinking: bool,
-    /// Set to show what Claude Code itself wrote.
+    /// Set to show text that Claude Code inserted.
     pub meta: bool,
     /// Set to show the time, tokens and model of each message.
     pub facts: bool,

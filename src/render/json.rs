@@ -83,11 +83,11 @@ pub(super) fn typed(out: &mut dyn Write, r#type: &str, value: &impl Serialize) -
 /// The last line of a search.
 #[derive(JsonSchema, Serialize)]
 struct Summary<'a> {
-    /// All hits, shown or not.
+    /// The number of hits, shown or not.
     hits: usize,
-    /// All sessions with hits, shown or not.
+    /// The number of sessions with hits, shown or not.
     sessions: usize,
-    /// Hits shown.
+    /// The number of hits shown.
     shown_hits: usize,
     /// Sessions shown.
     shown_sessions: usize,

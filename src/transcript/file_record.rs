@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::transcript::event::Trace;
 use crate::transcript::json::{self, Token, Walk};
-use crate::transcript::json_shape::{Attachment, Entry, RawRecord};
+use crate::transcript::known_keys::{Attachment, Entry, RawRecord};
 
 /// The full record of a file change, read from its line.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -50,7 +50,7 @@ pub struct Hunk {
 
 /// A backup that Claude Code made of a file.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Backup {
+pub struct SavedCopy {
     /// The path of the file.
     pub path: String,
     /// The name of the copy; `None` if the file did not exist.
@@ -133,14 +133,15 @@ pub fn numbered_lines(text: &str) -> Vec<(usize, String)> {
     runs.into_iter().map(|(first, _, run)| (first, run)).collect()
 }
 
-/// Reads the file backups listed in a line of a transcript.
-pub fn read_backups(line: &[u8]) -> Vec<Backup> {
+/// Reads which copies of files Claude Code saved before it changed them, as a `file-history-snapshot` or
+/// `file-history-delta` line lists them.
+pub fn read_saved_copies(line: &[u8]) -> Vec<SavedCopy> {
     let text = String::from_utf8_lossy(line);
     let Ok(entry) = serde_json::from_str::<Entry<'_>>(&text) else { return Vec::new() };
     let mut backups = Vec::new();
-    let delta = entry.tracking_path.as_deref().map(|path| Backup { path: path.to_string(), ..Backup::default() });
+    let delta = entry.tracking_path.as_deref().map(|path| SavedCopy { path: path.to_string(), ..SavedCopy::default() });
     let raw = entry.snapshot.or(entry.backup).unwrap_or_default();
-    let mut current: Option<Backup> = delta;
+    let mut current: Option<SavedCopy> = delta;
     let mut depth = 0;
     let mut in_backups = false;
     let mut key = Cow::Borrowed("");
@@ -150,7 +151,7 @@ pub fn read_backups(line: &[u8]) -> Vec<Backup> {
             Token::Close(_) => depth -= 1,
             Token::Key(name) if depth == 1 && entry.snapshot.is_some() => in_backups = name == "trackedFileBackups",
             Token::Key(name) if depth == 2 && in_backups => {
-                backups.extend(current.replace(Backup { path: name.into_owned(), ..Backup::default() }));
+                backups.extend(current.replace(SavedCopy { path: name.into_owned(), ..SavedCopy::default() }));
             }
             Token::Key(name) => key = name,
             Token::Text(value) => match (&mut current, key.as_ref()) {
@@ -247,7 +248,7 @@ mod tests {
     #[test]
     fn backups_are_listed() {
         let line = br#"{"type":"file-history-snapshot","messageId":"m","snapshot":{"messageId":"m","trackedFileBackups":{"src/a.rs":{"backupFileName":"12@v2","version":2,"backupTime":"2026-02-13T18:08:48.563Z"},"/b":{"backupFileName":null,"version":1,"backupTime":"2026-02-13T18:08:48.563Z"}},"timestamp":"2026-02-13T18:08:48.563Z"}}"#;
-        let backups = read_backups(line);
+        let backups = read_saved_copies(line);
         assert_eq!(backups.len(), 2);
         assert_eq!((backups[0].path.as_str(), backups[0].name.as_deref()), ("src/a.rs", Some("12@v2")));
         assert_eq!(

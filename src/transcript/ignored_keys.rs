@@ -1,6 +1,6 @@
 //! JSON keys of Claude Code's lines that are ignored.
 //!
-//! A key that is neither listed here nor declared in `json_shape` is unknown, and its text is kept.
+//! A key that is neither listed here nor declared in `known_keys` is unknown, and its text is kept.
 
 /// Known keys without searchable text, sorted.
 const IGNORED: [&str; 118] = [

@@ -10,7 +10,7 @@ mod ignored_keys;
 mod lenient;
 mod event;
 mod block;
-mod json_shape;
+mod known_keys;
 mod file_record;
 mod repair;
 mod parse;
@@ -20,7 +20,7 @@ pub mod settings;
 
 pub use event::{AgentDescription, Block, Body, Event, TitleBy, Trace, Usage};
 pub use file_record::{
-    Backup, Hunk, Record, numbered_lines, read_backups, read_changed_lines, read_record, text_fingerprint,
+    Hunk, Record, SavedCopy, numbered_lines, read_changed_lines, read_record, read_saved_copies, text_fingerprint,
 };
 pub use parse::{read_agent_meta, read_history_line, read_line};
 pub use repair::{ParsedRecord, whole_records};

@@ -8,7 +8,7 @@ use crate::transcript::block::{text_of_value, words_of};
 use crate::transcript::event::{AgentDescription, Block, Body, Event, TitleBy, Usage, is_plausible, parse_timestamp};
 use crate::transcript::file_record;
 use crate::transcript::json::{Token, Walk};
-use crate::transcript::json_shape::{AgentMeta, Attachment, Entry, HistoryEntry, Progress, RawUsage};
+use crate::transcript::known_keys::{AgentMeta, Attachment, Entry, HistoryEntry, Progress, RawUsage};
 use crate::transcript::lenient::Text;
 use crate::transcript::repair::{self, ParsedRecord};
 

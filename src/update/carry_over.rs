@@ -9,7 +9,8 @@ use crate::index::{Checkpoint, FileKey, Loss, OldFile, Predecessor, Writer};
 use crate::transcript::discover::{Root, Scan, Source, SourceKind};
 use crate::transcript::layout::encoded_folder;
 use crate::units::count;
-use crate::update::plan::{Plan, doubt, is_same_file};
+use crate::update::gone_files::doubt;
+use crate::update::plan::{Plan, is_same_file};
 use crate::update::report::Report;
 
 /// The state of the transcript files while documents are copied.

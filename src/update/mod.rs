@@ -4,6 +4,7 @@
 //! A commit happens only when no batch is open, so in every commit the documents of each file match its checkpoint. A
 //! run that has nothing to do opens no writer and writes nothing.
 
+mod gone_files;
 mod plan;
 mod file_change;
 mod report;

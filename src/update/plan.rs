@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use crate::error::{Problem, Result};
-use crate::index::{Checkpoint, FileKey, Known, Reader};
+use crate::index::{Checkpoint, FileKey, Reader};
 use crate::transcript::discover::{Root, Scan, Source, SourceKind};
 use crate::transcript::lines::Transcript;
+use crate::update::gone_files::{gone_files, vanished};
 
 /// A file to be read.
 #[derive(Debug)]
@@ -80,7 +81,9 @@ impl Plan {
         plan.find_parents(reader)?;
         let mut vanished = vanished(reader, &known, scan)?;
         let reassigned = plan.find_moved(&mut vanished);
-        plan.decide_gone(vanished, &known, scan, roots, confirm);
+        let (gone, problems) = gone_files(vanished, &known, scan, roots, confirm);
+        plan.gone = gone;
+        plan.problems.extend(problems);
         plan.read_parents_of_gone(&reassigned, reader, scan)?;
         // Asked last, because planning may have found damage.
         plan.suspect = reader.is_suspect();
@@ -159,9 +162,9 @@ impl Plan {
         Ok(())
     }
 
-    /// Plans to read the parents of subagents whose transcripts are gone, or are `reassigned` to another session or
-    /// subagent. Messages in a subagent's own transcript are left out of its parents'. When that transcript is gone,
-    /// the parents' copies are needed.
+    /// Plans to read again the transcripts that contain copies of a subagent's messages, if its own transcript is gone
+    /// or now belongs to another session or subagent (`reassigned`). While its own transcript was there, the copies
+    /// were left out.
     fn read_parents_of_gone(&mut self, reassigned: &[Checkpoint], reader: &Reader, scan: &Scan) -> Result<()> {
         let agents: Vec<_> =
             self.gone.iter().chain(reassigned).filter_map(|file| Some((file, file.agent_id()?))).collect();
@@ -201,25 +204,6 @@ impl Plan {
         }
         reassigned
     }
-
-    /// Decides which vanished files are gone. Files in folders that could not be listed do not count. If suspiciously
-    /// many files are missing, none counts.
-    fn decide_gone(&mut self, vanished: Vec<Checkpoint>, known: &Known, scan: &Scan, roots: &[Root], confirm: bool) {
-        let (not_listed, gone): (Vec<_>, Vec<_>) =
-            vanished.into_iter().partition(|before| scan.is_blind_to(&before.path()));
-        for root in roots.iter().filter(|root| !root.required) {
-            if scan.unlisted.contains(&root.path)
-                && not_listed.iter().any(|before| before.path().starts_with(&root.path))
-            {
-                self.problems
-                    .push(Problem::with_path(&root.path, "source root is missing; its indexed sessions are kept"));
-            }
-        }
-        match doubt(gone.len(), known.present().count(), roots).filter(|_| !confirm) {
-            Some(problem) => self.problems.push(problem),
-            None => self.gone = gone,
-        }
-    }
 }
 
 /// Returns the other transcripts that contain messages of a subagent.
@@ -229,30 +213,9 @@ fn parents_of(file: &Checkpoint, agent: &str, reader: &Reader) -> Result<Vec<Che
     Ok(parents)
 }
 
-/// Returns a problem if too many files have vanished at once to believe that they are gone.
-pub(super) fn doubt(gone: usize, present: usize, roots: &[Root]) -> Option<Problem> {
-    let reason = format!(
-        "{gone} of {present} indexed files vanished at once; they stay searchable and are not marked as deleted \
-         (if this is expected, run `unspool index --confirm`)"
-    );
-    let place = roots.first().map(|root| root.path.clone()).unwrap_or_default();
-    (gone * 2 > present).then(|| Problem::with_path(place, reason))
-}
-
 /// Reports whether a file is one of `named`, or lies in the folder of one of these sessions.
 fn belongs_to(source: &Source, named: &[PathBuf]) -> bool {
     named.iter().any(|path| source.path == *path || source.path.starts_with(path.with_extension("")))
-}
-
-/// Returns the checkpoints of files that existed in the last run and are missing now.
-fn vanished(reader: &Reader, known: &Known, scan: &Scan) -> Result<Vec<Checkpoint>> {
-    let scanned: HashSet<FileKey> = scan.sources.iter().map(|source| FileKey::of(&source.path)).collect();
-    let mut vanished = Vec::new();
-    for key in known.present().filter(|key| !scanned.contains(key)) {
-        vanished.extend(reader.last_checkpoint(key)?);
-    }
-    vanished.sort_by_key(Checkpoint::path);
-    Ok(vanished)
 }
 
 /// Reports whether a file that was read before is this one under a new name: both ends of what was read must match.

@@ -35,7 +35,7 @@ const CONTEXT: usize = 3;
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Writer {
-    /// This action; see [`Blame::actions`].
+    /// This action: an index into [`Blame::actions`].
     Action(usize),
     /// Unknown: the line is older than the first session that saw the file.
     Before,

@@ -104,7 +104,7 @@ impl PathPattern {
         }
     }
 
-    /// Returns this file if a text names it, by its whole path or relative to the folder in which the text was written.
+    /// Returns this file if a text names it, by its full path or by its path relative to `cwd`.
     pub(super) fn named_in(&self, text: &str, cwd: Option<&str>) -> Option<String> {
         match self {
             Self::Whole(paths) => {

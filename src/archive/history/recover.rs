@@ -20,7 +20,7 @@ use crate::untrusted::Untrusted;
 /// Recovered contents of a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Recovered {
-    /// The file.
+    /// The path of the file.
     pub path: Untrusted,
     /// Its contents.
     pub contents: String,

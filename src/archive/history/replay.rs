@@ -272,7 +272,7 @@ impl Replay {
         self.keep(at, false);
     }
 
-    /// Forgets the contents, except as the source of authors for the contents that are found later.
+    /// Marks the contents as unknown. They are kept only to find the authors of lines that reappear.
     fn lose(&mut self, deleted: bool) {
         let lost = self.state.text.take().or(self.state.lost.take());
         self.state = State { deleted, lost, ..State::default() };

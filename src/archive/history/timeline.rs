@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::index::{About, FileKey, Reader, Spelling};
 use crate::transcript::lines::{Transcript, read_small};
 use crate::transcript::{
-    Call, Edit, Record, Trace, numbered_lines, read_backups, read_changed_lines, read_record, text_fingerprint,
+    Call, Edit, Record, Trace, numbered_lines, read_changed_lines, read_record, read_saved_copies, text_fingerprint,
 };
 
 /// Maximum number of renames and copies that a file is followed back through.
@@ -274,7 +274,7 @@ impl<'r> StepCollector<'r> {
         let mut times = HashMap::new();
         for (key, document) in self.reader.about(&about)? {
             let Some(line) = self.line(key, document.offset)? else { continue };
-            for backup in read_backups(&line) {
+            for backup in read_saved_copies(&line) {
                 if let (Some(name), Some(time)) = (backup.name, backup.time) {
                     times.entry((document.session.clone(), name)).or_insert(time);
                 }

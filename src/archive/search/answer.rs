@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::archive::note::Note;
+use crate::archive::search::match_quality::Match;
 use crate::archive::serialize::{lossy_path, rfc3339};
 use crate::archive::session_info::SessionInfo;
 use crate::archive::snippet::Snippet;
@@ -43,21 +44,6 @@ pub struct SearchAnswer {
     pub skipped: usize,
     /// The amount of data that is not indexed yet, if any.
     pub behind: Option<Lag>,
-}
-
-/// The part of a query that the best hits contain.
-#[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Match {
-    /// Nothing was found.
-    #[default]
-    None,
-    /// No message contains all words.
-    Some,
-    /// A message contains all words, after some of them were corrected.
-    Corrected,
-    /// A message contains all words.
-    All,
 }
 
 /// A session and its hits.
@@ -135,10 +121,10 @@ pub struct Hit {
     pub counterpart: Option<Counterpart>,
     /// The messages before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub before: Vec<Around>,
+    pub before: Vec<NearbyMessage>,
     /// The messages after it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub after: Vec<Around>,
+    pub after: Vec<NearbyMessage>,
     /// The command that resumes the session, if that is possible.
     pub resume: Option<String>,
 }
@@ -156,7 +142,7 @@ pub struct Counterpart {
 
 /// A message near a hit.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
-pub struct Around {
+pub struct NearbyMessage {
     /// The id of the line in the transcript.
     pub uuid: Option<Untrusted>,
     /// The time, as RFC 3339 in UTC.

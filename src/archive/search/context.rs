@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::archive::search::Question;
-use crate::archive::search::answer::Around;
+use crate::archive::search::answer::NearbyMessage;
 use crate::archive::tool_pairs::answers;
 use crate::document::{Document, Kind, Role};
 use crate::error::Result;
@@ -24,7 +24,7 @@ pub(super) fn around(
     found: &RawHit,
     hit: &Document,
     question: &Question,
-) -> Result<(Vec<Around>, Vec<Around>)> {
+) -> Result<(Vec<NearbyMessage>, Vec<NearbyMessage>)> {
     let (before, after) = question.around;
     if before == 0 && after == 0 {
         return Ok((Vec::new(), Vec::new()));
@@ -41,7 +41,7 @@ pub(super) fn around(
     earlier.entries.reverse();
     let shown = |turns: &mut Turns| {
         turns.complete(hit, &near);
-        turns.entries.drain(..).map(|entry| entry.shown(question.reveal)).collect()
+        turns.entries.drain(..).map(|entry| entry.into_nearby(question.reveal)).collect()
     };
     Ok((shown(&mut earlier), shown(&mut later)))
 }
@@ -178,10 +178,10 @@ impl Entry {
         self.result = Some(result.text);
     }
 
-    fn shown(self, reveal: bool) -> Around {
+    fn into_nearby(self, reveal: bool) -> NearbyMessage {
         let text = beginning(&self.document.text, reveal);
         let document = self.document;
-        Around {
+        NearbyMessage {
             uuid: document.uuid.map(Untrusted::new),
             role: document.role,
             kind: document.kind,

@@ -1,5 +1,6 @@
 //! Answers a search: ranked hits, grouped by session and cut to a page.
 
+mod match_quality;
 mod answer;
 mod page;
 mod context;
@@ -20,8 +21,9 @@ use crate::index::{Corrections, Meant, Ranked, RawHit, Reader, Search, Sort, Unk
 use crate::query::{Chunk, Filter, Query, Shape, is_prose};
 use crate::tokenize::{self, WHOLE_MARK};
 
-pub use answer::{Around, Counterpart, Hit, Match, SearchAnswer, SessionHits, Suggestion};
+pub use answer::{Counterpart, Hit, NearbyMessage, SearchAnswer, SessionHits, Suggestion};
 use fill_hits::View;
+pub use match_quality::Match;
 use page::Cursor;
 
 /// Number of views that show the hits of an answer in parallel.
@@ -109,18 +111,9 @@ struct Found {
 }
 
 impl Found {
-    fn matched(&self) -> Match {
-        match self {
-            _ if self.total_hits == 0 => Match::None,
-            _ if !self.missing.is_empty() => Match::Some,
-            _ if !self.corrections.is_empty() => Match::Corrected,
-            _ => Match::All,
-        }
-    }
-
     fn into_answer(self, question: &Question) -> SearchAnswer {
         let query = &question.query;
-        let matched = self.matched();
+        let matched = self.match_quality();
         let mut missing = self.missing.clone();
         if matched == Match::Corrected {
             missing.extend(self.corrections.iter().map(|(word, _)| word.clone()));
@@ -198,7 +191,7 @@ pub(crate) fn unknown_name(unknown: UnknownName) -> Note {
     Note::UnknownName { field: unknown.field.to_string(), name: unknown.wanted, nearest: unknown.nearest }
 }
 
-/// Answers a question with one reading of its query.
+/// Answers a question, with one interpretation of its query.
 fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> {
     let named_file = (query.shape != Shape::Path && reader.names_file(query)?)
         .then(|| Query { shape: Shape::Path, ..query.clone() });

@@ -5,7 +5,7 @@ use crate::archive::sessions::Session;
 
 /// Sorts sessions. Equal ones keep their order.
 pub(super) fn sort(sessions: &mut [Session], order: Order) {
-    let most_first = |number: u64| std::cmp::Reverse(i128::from(number));
+    let most_first = |number: u64| std::cmp::Reverse(number);
     match order {
         Order::Newest => sessions.sort_by_key(|session| std::cmp::Reverse(session.last)),
         Order::Started => sessions.sort_by_key(|session| std::cmp::Reverse(session.first)),

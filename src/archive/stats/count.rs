@@ -343,7 +343,8 @@ impl<'t> Counter<'t> {
         }
     }
 
-    /// Adds figures to the total and to their project and time. Returns their date.
+    /// Adds counts (messages, tokens, cost) to the totals of everything, of their project, and of their day and hour.
+    /// Returns their date.
     fn add(&mut self, figures: &Figures, time: Option<i64>, project: Option<u32>) -> Option<Date> {
         self.stats.total.add(figures);
         self.projects.entry(project).or_default().add(figures);

@@ -139,7 +139,7 @@ pub(crate) fn why(
     })
 }
 
-/// Recovers the contents of a file at some time, without the characters that were shown before.
+/// Recovers the contents of a file at some time. Skips the first `skip` characters, which an earlier answer showed.
 pub(crate) fn recover(
     archive: &Archive,
     path: &str,

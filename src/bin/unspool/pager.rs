@@ -1,4 +1,4 @@
-//! Streams long answers to the user's pager on a terminal, else to stdout.
+//! Streams long answers to the user's pager if stdout is a terminal, otherwise to stdout.
 
 use std::io::{self, BufWriter, Write};
 use std::process::{Child, Command, Stdio};

@@ -385,7 +385,8 @@ impl Shell {
         }
     }
 
-    /// Records what `mv`, `cp` and `rm` may change besides the files that are certain.
+    /// Records the paths that `mv`, `cp` and `rm` may change but that cannot be known: globs, variables, and a target that
+    /// may be a folder.
     fn move_reach(&mut self, name: &str, arguments: &[Word]) {
         let files = operands(arguments, &["-t", "-S"]);
         let Some((target, sources)) = files.split_last() else { return };

@@ -16,8 +16,8 @@ pub(in crate::index) mod spelling;
 pub(in crate::index) mod candidates;
 pub(in crate::index) mod verbatim;
 pub(in crate::index) mod score;
-mod said;
-mod matched;
+mod prose_ranking;
+mod missing_words;
 
 use std::collections::HashMap;
 use std::path::PathBuf;

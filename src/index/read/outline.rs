@@ -101,11 +101,16 @@ impl Reader {
         self.guarded(|| {
             let mut steps = Vec::new();
             for (segment, reader) in (0..).zip(self.searcher.segment_readers()) {
+                let docs = holding(reader, term)?;
+                // To open columns takes longer than to look up a term.
+                if docs.is_empty() {
+                    continue;
+                }
                 let columns = reader.fast_fields();
                 let (lines, classes): (Column<u64>, Column<u64>) = (columns.u64("line")?, columns.u64("class")?);
                 let (offsets, parts) = (columns.u64("offset")?, columns.u64("part")?);
                 let (text_hashes, times) = (columns.u64("text_hash")?, columns.i64("time")?);
-                for doc in holding(reader, term)? {
+                for doc in docs {
                     let Some(class) = classes.first(doc) else { continue };
                     let (role, kind, _) = from_class(class);
                     let address = DocAddress::new(segment, doc);

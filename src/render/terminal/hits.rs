@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::archive::search::{Around, Hit, SearchAnswer, SessionHits, Suggestion};
+use crate::archive::search::{Hit, NearbyMessage, SearchAnswer, SessionHits, Suggestion};
 use crate::archive::{Note, SessionInfo, timestamp};
 use crate::document::{Kind, Role};
 use crate::render::terminal::style::{
@@ -39,7 +39,7 @@ pub struct Extras {
 #[derive(Clone, Copy)]
 enum Entry<'a> {
     Hit(&'a Hit),
-    Near(&'a Around),
+    Near(&'a NearbyMessage),
 }
 
 impl Entry<'_> {
@@ -150,7 +150,7 @@ impl Screen {
     }
 
     /// Writes a message near a hit, dimmed.
-    fn near_line(&self, out: &mut dyn Write, near: &Around) -> io::Result<()> {
+    fn near_line(&self, out: &mut dyn Write, near: &NearbyMessage) -> io::Result<()> {
         let (who, _) = who(near.role, near.kind, near.tool.as_ref());
         let when = self.when_column(near.timestamp);
         let room = self.width.saturating_sub(2 + WHO_WIDTH + 1 + when.width()).max(LEAST_TEXT);

@@ -232,7 +232,8 @@ fn plain(arg: OsString) -> OsString {
     if text.starts_with('-') && blank.is_some() && !is_value { dash_words::marked(&text) } else { arg }
 }
 
-/// Parses the arguments. In a search, words that only look like options are marked first: `oauth -github`.
+/// Parses the arguments. In a search, words that start with a dash but are not options (`oauth -github`) are marked
+/// first, so that clap takes them as text.
 fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut args = with_search(args);
     if let Some(at) = command_at(&args).filter(|at| args[*at] == "search") {

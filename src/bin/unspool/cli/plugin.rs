@@ -22,7 +22,7 @@ pub(crate) struct PluginArgs {
 enum PluginCommand {
     /// Write the plugin to a folder next to the index and print its path
     ///
-    /// For `claude --plugin-dir "$(unspool plugin path)"`, and for a marketplace with a source of the kind `command`.
+    /// Use it as `claude --plugin-dir "$(unspool plugin path)"`, or in a marketplace source of type `command`.
     Path,
     /// Write the plugin to skills/unspool in Claude Code's folder, where Claude Code finds it by itself
     Install(ChangeArgs),

@@ -23,7 +23,7 @@ use crate::refresh::RefreshArgs;
 /// within its session. Works from the index, even if Claude Code has deleted the transcript.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// Session, subagent or message, by id or the start of it
+    /// Id of a session, subagent or message, or the start of one
     #[arg(value_name = "ID")]
     id: String,
 
