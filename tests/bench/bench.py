@@ -258,24 +258,28 @@ class Bench:
 
     def commands(self):
         """Compares commands that do not show hits with a search."""
+        search = statistics.median(self.raw["search"]["runs"])
+        self.raw["commands"], rows = {}, []
+        for name, (args, must) in self.other_commands().items():
+            walls = [self.unspool(*args, check=False)["wall"] for _ in range(9)]
+            self.raw["commands"][name] = walls
+            rows.append(row(f"{name} / cold search", statistics.median(walls) / search, must, None))
+        return rows
+
+    def other_commands(self):
+        """Returns commands that do not show hits: arguments, and the most time each may take in searches."""
         first = self.queries()[0].split()[0]
         found = subprocess.run(
             [self.program, "--root", self.root, "--index-dir", self.index, "search", "--no-refresh", "--json", "-n", "1", first],
             capture_output=True, text=True)
         hits = [one for one in map(json.loads, found.stdout.splitlines()) if one["type"] == "hit" and one["uuid"]]
-        commands = {
+        show = {"show at a hit": (["show", "--no-refresh", hits[0]["uuid"]], 3)} if hits else {}
+        return {
             "sessions -n 20": (["sessions", "--no-refresh", "-n", "20"], 3),
             "status": (["status"], 3),
-            "show at a hit": (["show", "--no-refresh", hits[0]["uuid"]], 3) if hits else None,
+            **show,
             "stats": (["stats", "--no-refresh"], 20),
         }
-        search = statistics.median(self.raw["search"]["runs"])
-        self.raw["commands"], rows = {}, []
-        for name, (args, must) in ((name, one) for name, one in commands.items() if one):
-            walls = [self.unspool(*args, check=False)["wall"] for _ in range(9)]
-            self.raw["commands"][name] = walls
-            rows.append(row(f"{name} / cold search", statistics.median(walls) / search, must, None))
-        return rows
 
     def exact(self):
         """Compares exact searches, which have to read the texts, with ripgrep over the raw files."""
@@ -369,11 +373,25 @@ class Bench:
             for place, query, own in zip((small, large), queries, walls):
                 self.root, self.index = place
                 own.append(self.unspool("search", "--no-refresh", query, check=False)["wall"])
-        self.raw["growth"] = {"runs": runs, "index_bytes": tree_bytes(large[1]), "search": walls[1], "search_small": walls[0]}
+        searches = [statistics.median(own) for own in walls]
+        others = {}
+        for place, search in zip((small, large), searches):
+            self.root, self.index = place
+            for name, (args, _) in self.other_commands().items():
+                took = statistics.median(self.unspool(*args, check=False)["wall"] for _ in range(9))
+                others.setdefault(name, []).append(took / search)
+        self.raw["growth"] = {
+            "runs": runs, "index_bytes": tree_bytes(large[1]),
+            "search": walls[1], "search_small": walls[0], "in_searches": others,
+        }
         return [
             row(f"full index: CPU a byte at {self.options.growth} / at {self.options.size}", costs[1] * 2 / (costs[0] + costs[2]), 1.25, 1.1),
             row(f"full index at {self.options.growth}: peak memory, MB", runs[1]["rss_mb"], 300, 200),
-            row(f"cold search at {self.options.growth} / at {self.options.size}", statistics.median(walls[1]) / statistics.median(walls[0]), 2, 1.3),
+            row(f"cold search at {self.options.growth} / at {self.options.size}", searches[1] / searches[0], 2, 1.3),
+            *(
+                row(f"{name} / cold search: at {self.options.growth} / at {self.options.size}", times[1] / times[0], 1.5, None)
+                for name, times in others.items() if name != "stats" and len(times) == 2
+            ),
         ]
 
     def queries(self):
