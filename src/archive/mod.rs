@@ -179,6 +179,11 @@ impl Archive {
         }
     }
 
+    /// Returns the time of the newest message in the index.
+    pub fn newest(&self) -> Result<Option<i64>> {
+        Ok(self.local.reader()?.sessions_by_end()?.first().and_then(|files| files.last))
+    }
+
     /// Finds sessions and messages.
     pub fn search(&self, request: &SearchRequest, context: &Context) -> Result<SearchAnswer> {
         let answer = self.backend.search(request, context)?;

@@ -28,7 +28,8 @@ pub enum Note {
         /// The word that was searched for.
         meant: String,
     },
-    /// No word of the query occurs anywhere. Hits for similar words would not be hits for the query.
+    /// No word of the query occurs anywhere, or a name in it does not. Hits for similar words or for the others would not
+    /// be hits for the query.
     UnknownWord {
         /// A word of the query.
         word: String,
@@ -125,7 +126,8 @@ impl fmt::Display for Note {
             }
             Self::Corrected { word, meant } => write!(f, "no match for {word}; searching for {meant} instead"),
             Self::UnknownWord { word, similar } => {
-                write!(f, "nothing contains {word}; similar words: {}", similar.join(", "))
+                write!(f, "nothing contains {word}")?;
+                if similar.is_empty() { Ok(()) } else { write!(f, "; similar words: {}", similar.join(", ")) }
             }
             Self::SomeWords { missing } => {
                 write!(f, "no message contains all of these words; missing: {}", missing.join(", "))

@@ -9,6 +9,7 @@ mod pattern;
 mod filter;
 mod parse;
 mod prose;
+pub mod english;
 
 use std::collections::HashSet;
 

@@ -96,6 +96,100 @@ fn nothing_is_an_answer() {
     assert!(answer.text.contains("hint: "), "{}", answer.text);
 }
 
+/// A question about a name that occurs nowhere has no answer, whatever else it mentions. Other words may be missing.
+#[test]
+fn a_name_that_occurs_nowhere_means_no_match() {
+    let env = Env::new();
+    let id = session(1);
+    let (question, answer) = ("Should we keep the session cache?", "Yes, we moved the session cache to postgres.");
+    env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, question) + &answer_line(&id, 2, answer));
+    env.index();
+    let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
+    for (query, is_found) in [
+        ("when did we move the session cache to zorbulon", false),
+        ("When did we move the session cache to Nightingale?", false),
+        ("why did the ZorbulonError come from the cache", false),
+        ("zorbulon cache", false),
+        ("when did we move the session cache to postgres", true),
+        ("when did we move the session cache to potsgres", true),
+        ("why did we gladly move the cheerful session cache", true),
+        ("wann haben wir den cache nach postgres verlegt", true),
+    ] {
+        let answer = client.call("search_history", &json!({"query": query}));
+        let quality = answer.text.lines().next().expect("a line");
+        assert_eq!(!quality.starts_with("match: none · 0 hits"), is_found, "{query}: {}", answer.text);
+        assert_eq!(answer.quoted().is_empty(), !is_found, "{query}: {}", answer.text);
+    }
+    let keywords = client.call("search_history", &json!({"query": "zorbulon cache"})).text;
+    assert!(keywords.contains("nothing contains zorbulon"), "{keywords}");
+    assert!(keywords.contains("hint: try without what occurs nowhere: cache ("), "{keywords}");
+    let ran = env.run(&["search", "zorbulon", "cache", "--format", "agent"]);
+    assert!(ran.code == 1 && ran.stdout.starts_with("match: none"), "{}", ran.stdout);
+    // People see what there is.
+    assert_eq!(env.run(&["search", "zorbulon", "cache"]).code, 0);
+}
+
+#[test]
+fn answers_say_how_current_they_are_and_whether_a_session_can_be_resumed() {
+    let env = Env::new();
+    let here = env.path().join("here");
+    std::fs::create_dir(&here).expect("made");
+    for (number, folder) in [(1, "/nowhere/at/all"), (2, here.to_str().expect("a path"))] {
+        let id = session(number);
+        let line = user_line(&id, number, "a question about folders").replace("/home/u/x", folder);
+        env.write(format!("-home-u-x/{id}.jsonl"), line);
+    }
+    env.index();
+    let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
+    let answer = client.call("search_history", &json!({"query": "question about folders"})).text;
+    for (id, expected) in
+        [(session(1), "resumable: false, its folder no longer exists"), (session(2), "resumable: true")]
+    {
+        let line = answer.lines().find(|line| line.starts_with(&format!("session {id} "))).expect("a session");
+        assert!(line.ends_with(expected), "{line}");
+    }
+    assert!(answer.contains("\nnote: the index is up to date\n"), "{answer}");
+    assert!(answer.contains("\nnote: newest message in the index: 2026-"), "{answer}");
+}
+
+#[test]
+fn a_hit_comes_with_its_other_half() {
+    let env = fixtures();
+    let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
+    let mut ask = |query: &str, kind: &str| -> String {
+        client
+            .call("search_history", &json!({"query": query, "kind": (!kind.is_empty()).then_some(kind), "hits": 5}))
+            .text
+    };
+    let prompt = ask("token refresh gives up after the first HTTP 429", "said");
+    assert!(prompt.contains("  end of the answer, message "), "{prompt}");
+    let output = ask("retry after", "output");
+    assert!(output.contains("- output · ") && output.contains("  the call, message "), "{output}");
+    let agents = ask("Retry-After clients", "");
+    assert!(agents.contains(" of this session, started by message "), "{agents}");
+}
+
+/// Claude Code deletes old transcripts; the index keeps them.
+#[test]
+fn a_deleted_transcript_is_found_and_read_but_not_resumed() {
+    let env = Env::new();
+    (2..4).for_each(|number| {
+        env.write(format!("-home-u-x/{}.jsonl", session(number)), user_line(&session(number), number * 1000, "kept"));
+    });
+    let (id, _) = long_session(&env);
+    std::fs::remove_file(env.file(format!("-home-u-x/{id}.jsonl"))).expect("removed");
+    env.index();
+    let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
+    for (tool, arguments) in [
+        ("search_history", json!({"query": "message0007"})),
+        ("read_conversation", json!({"id": id})),
+        ("list_sessions", json!({})),
+    ] {
+        let answer = client.call(tool, &arguments);
+        assert!(answer.text.contains("resumable: false") && !answer.quoted().is_empty(), "{}", answer.text);
+    }
+}
+
 #[test]
 fn every_id_of_an_answer_can_be_read() {
     let env = fixtures();
@@ -188,6 +282,19 @@ fn around_a_message_shows_it_with_its_neighbours() {
     {
         assert_eq!(shown.contains(word), is_there, "{word}");
     }
+}
+
+#[test]
+fn show_for_agents_ends_where_it_is_told() {
+    let env = Env::new();
+    let (id, _) = long_session(&env);
+    let ran = env.run(&["show", &id, "--format", "agent", "--budget", "40000", "--from", "3", "--to", "4"]);
+    for (word, is_there) in
+        [("message0001", false), ("message0002", true), ("message0003", true), ("message0004", false)]
+    {
+        assert_eq!(ran.stdout.contains(word), is_there, "{word}");
+    }
+    assert!(ran.stdout.trim_end().ends_with("end of this range"), "{}", ran.stdout);
 }
 
 /// Texts that try to leave the frame, and a secret.

@@ -48,6 +48,8 @@ pub(crate) struct Question {
     pub after: Option<Cursor>,
     /// The time, in milliseconds since 1970.
     pub now: i64,
+    /// True to find nothing if the query has a name that occurs nowhere.
+    pub strict_names: bool,
     /// True to add the other half of each hit.
     pub counterpart: bool,
     /// True to show secrets.
@@ -204,6 +206,12 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
         .then(|| Query { shape: Shape::Path, ..query.clone() });
     let query = named_file.as_ref().unwrap_or(query);
     let corrections = reader.corrections(query)?;
+    if question.strict_names {
+        let unheard = reader.unheard_names(query, &corrections)?;
+        if !unheard.is_empty() {
+            return unheard_of(reader, question, query, &unheard);
+        }
+    }
     let search = Search {
         query,
         filter: &question.filter,
@@ -248,6 +256,14 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
     let corrections = similar.into_iter().filter_map(|(word, similar)| Some((word, similar.into_iter().next()?)));
     let missing = words_of(query, &reader.missing_pieces(&search, &ranked)?);
     Ok(Found { corrections: corrections.collect(), missing, ..found })
+}
+
+/// Returns an answer without hits, because these names occur nowhere.
+fn unheard_of(reader: &Reader, question: &Question, query: &Query, names: &[&Chunk]) -> Result<Found> {
+    let missing = words_of(query, names);
+    let nowhere = missing.iter().map(|word| (word.clone(), Vec::new())).collect();
+    let unknown = reader.unknown_names(&all_conditions(question, query))?;
+    Ok(Found { nowhere, missing, unknown, ..Found::default() })
 }
 
 /// Finds and ranks the hits of a search.

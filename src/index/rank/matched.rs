@@ -4,9 +4,11 @@ use crate::error::Result;
 use crate::index::rank::candidates::term;
 use crate::index::rank::collect::RawHit;
 use crate::index::rank::common_words::significant;
+use crate::index::rank::spelling::Corrections;
 use crate::index::rank::weights::TOP_HITS;
 use crate::index::rank::{Ranked, Search};
 use crate::index::read::Reader;
+use crate::query::english::names;
 use crate::query::{Chunk, Query};
 
 impl Reader {
@@ -38,6 +40,33 @@ impl Reader {
             }
         }
         Ok(unknown)
+    }
+
+    /// Returns the names in a query that occur nowhere, not even misspelled by one letter.
+    pub fn unheard_names<'q>(&self, query: &'q Query, corrections: &Corrections) -> Result<Vec<&'q Chunk>> {
+        let mut unheard = Vec::new();
+        for chunk in names(query) {
+            if self.guarded(|| self.is_unheard(chunk, corrections))? {
+                unheard.push(chunk);
+            }
+        }
+        Ok(unheard)
+    }
+
+    /// Reports whether some part of a name occurs nowhere.
+    fn is_unheard(&self, name: &Chunk, corrections: &Corrections) -> tantivy::Result<bool> {
+        for whole in &name.wholes {
+            if corrections.is_certain(whole) || self.frequency(whole)? > 0 {
+                return Ok(false);
+            }
+        }
+        for term in &name.terms {
+            let is_known = corrections.is_certain(term) || !corrections.forms_of(term).is_empty();
+            if !is_known && self.frequency(term)? == 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn missing_in<'q>(&self, search: &Search<'q>, hit: &RawHit) -> tantivy::Result<Vec<&'q Chunk>> {

@@ -101,8 +101,8 @@ impl View {
         Page::new(self, &["match: none".to_string(), format!("note: {note}")]).finish("", &[])
     }
 
-    /// Returns a time, or a dash.
-    pub(super) fn time(&self, ms: Option<i64>) -> String {
+    /// Returns a time as people write it.
+    pub fn time(&self, ms: Option<i64>) -> String {
         let time = ms.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
         let shown = |time: jiff::Timestamp| time.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string();
         time.map_or_else(|| "no date".to_string(), shown)

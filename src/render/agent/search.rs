@@ -69,7 +69,8 @@ impl View {
         parts.push(self.time(hit.timestamp));
         parts.extend(hit.uuid.iter().map(|uuid| format!("message {}", self.name(uuid))));
         if let Some(agent) = &hit.agent {
-            parts.push(format!("in subagent {} of this session", self.name(agent)));
+            let call = hit.agent_started_by.as_ref().map(|call| format!(", started by message {}", self.name(call)));
+            parts.push(format!("in subagent {} of this session{}", self.name(agent), call.unwrap_or_default()));
         }
         if hit.error {
             parts.push("failed".to_string());

@@ -21,6 +21,7 @@ use unspool::transcript::discover::Root;
 
 use crate::corpus::plan::{Options, generate};
 use crate::support::env::Env;
+use crate::support::figures::compare;
 
 const SIZE: u64 = 24_000_000;
 const SEED: u64 = 23;
@@ -48,10 +49,11 @@ fn reminders_are_right_and_worth_their_tokens() {
     let (mut new, mut again) = (Told::default(), Told::default());
     let (mut alone, mut unknown) = (Told::default(), Told::default());
     let (mut bytes, mut asked) = (0, Vec::new());
+    let mut misses = String::new();
     for (path, changes) in &changes(&root) {
         let last = changes.iter().max_by_key(|change| &change.time).expect("a change");
         let text = reminder(&archive, path, "new");
-        new.count(&text, Some(last));
+        misses += &new.count(&text, Some(last), path);
         bytes += text.len();
         if asked.len() < ASKED {
             asked.push(price_of_asking(&env, &root, path, last));
@@ -59,9 +61,11 @@ fn reminders_are_right_and_worth_their_tokens() {
         let others = changes.iter().filter(|change| change.session != last.session);
         let before = others.max_by_key(|change| &change.time);
         let case = if before.is_some() { &mut again } else { &mut alone };
-        case.count(&reminder(&archive, path, &last.session), before);
-        unknown.count(&reminder(&archive, &format!("{path}.other"), "new"), None);
+        misses += &case.count(&reminder(&archive, path, &last.session), before, path);
+        unknown.count(&reminder(&archive, &format!("{path}.other"), "new"), None, path);
     }
+    let report = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recall_worth.txt");
+    std::fs::write(report, misses).expect("written");
     assert_eq!(unknown.told, 0, "a reminder of a file that never existed");
     let price = bytes as f64 / new.told as f64;
     let asking = asked.iter().sum::<usize>() as f64 / asked.len() as f64;
@@ -78,7 +82,7 @@ fn reminders_are_right_and_worth_their_tokens() {
     writeln!(shown, "bytes of asking for the same with two commands             {asking:>5.0}").expect("written");
     writeln!(shown, "share of reminders that must be of use to pay              {:>5.2}", price / asking)
         .expect("written");
-    compare(&shown);
+    compare(&shown, "recall/figures.txt");
 }
 
 /// The number of cases, of reminders in them, and of reminders that were right.
@@ -90,12 +94,16 @@ struct Told {
 }
 
 impl Told {
-    fn count(&mut self, text: &str, expected: Option<&Change>) {
+    /// Counts a case. Returns a line about it if the reminder is wrong.
+    fn count(&mut self, text: &str, expected: Option<&Change>, path: &str) -> String {
+        let is_right = expected.is_some_and(|change| {
+            text.contains(&format!("`unspool show {}`", &change.session[..8])) && quotes(text, &change.prompt)
+        });
         self.cases += 1;
         self.told += usize::from(!text.is_empty());
-        self.right += usize::from(expected.is_some_and(|change| {
-            text.contains(&format!("`unspool show {}`", &change.session[..8])) && quotes(text, &change.prompt)
-        }));
+        self.right += usize::from(is_right);
+        let is_wrong = !is_right && (expected.is_some() || !text.is_empty());
+        if is_wrong { format!("{path}\n{text}expected: {expected:?}\n\n") } else { String::new() }
     }
 }
 
@@ -177,14 +185,4 @@ fn transcripts(projects: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
     files.sort();
     files
-}
-
-#[expect(clippy::disallowed_methods, reason = "a switch of this test")]
-fn compare(shown: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/recall/figures.txt");
-    if std::env::var_os("UNSPOOL_BLESS").is_some() {
-        std::fs::write(&path, shown).expect("written");
-    }
-    let recorded = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(recorded == shown, "the figures have changed; UNSPOOL_BLESS=1 records them. Now:\n{shown}");
 }

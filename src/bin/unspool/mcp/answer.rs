@@ -32,20 +32,17 @@ pub(super) fn answer(
     context: &Context,
 ) -> Result<String, String> {
     let arguments = Arguments::check(tool, given)?;
-    let mut remarks = Vec::new();
-    let freshened = archive.freshen_within(PATIENCE, &mut |note| remarks.push(note.to_string()));
-    if let Err(error) = freshened {
-        remarks.push(format!("cannot look for new messages: {error}"));
-    }
-    if remarks.is_empty() {
-        remarks.push("the index is up to date".to_string());
-    }
+    let mut remarks = freshened(archive);
     let lists_sessions = matches!(tool.name, "search_history" | "list_sessions");
     remarks.extend(agent::left_out(context, arguments.flag("include_current")).filter(|_| lists_sessions));
     let budget = arguments.size("max_chars");
     let default = if tool.name == "read_conversation" { READ_BUDGET } else { BUDGET };
     let next = Next::Tool { name: tool.name, arguments: arguments.without(&["around", "before", "after"]) };
     let mut view = agent::view(context, budget.unwrap_or(default), remarks, next);
+    if let Ok(Some(newest)) = archive.newest() {
+        let newest = format!("newest message in the index: {}", view.time(Some(newest)));
+        view.remarks.push(newest);
+    }
     let found = match tool.name {
         "search_history" => search(archive, &arguments, context, &view),
         "read_conversation" => agent::read(archive, part(&arguments), context, &mut view),
@@ -63,6 +60,18 @@ pub(super) fn answer(
         _ => sessions(archive, &arguments, context, &view),
     };
     found.map(|found| found.text).map_err(|error| explained(tool, &view, &error))
+}
+
+/// Looks for new messages. Returns remarks on how current the index is.
+fn freshened(archive: &Archive) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Err(error) = archive.freshen_within(PATIENCE, &mut |note| remarks.push(note.to_string())) {
+        remarks.push(format!("cannot look for new messages: {error}"));
+    }
+    if remarks.is_empty() {
+        remarks.push("the index is up to date".to_string());
+    }
+    remarks
 }
 
 /// Returns an error with its hint and a correct call.
@@ -112,6 +121,7 @@ fn search(archive: &Archive, arguments: &Arguments, context: &Context, view: &Vi
         per_session: Some(arguments.size("hits").unwrap_or(2)),
         cursor: arguments.text("cursor"),
         suggest: true,
+        strict_names: true,
         counterpart: true,
         ..SearchRequest::default()
     };
