@@ -36,6 +36,11 @@ pub enum Note {
         /// Similar words that do occur, the most likely first.
         similar: Vec<String>,
     },
+    /// The names in the query occur, but not in the best hits for it, which are therefore not shown.
+    AbsentNames {
+        /// The names.
+        names: Vec<String>,
+    },
     /// No message contains all words of the query.
     SomeWords {
         /// The words that the best hit does not contain.
@@ -129,6 +134,7 @@ impl fmt::Display for Note {
                 write!(f, "nothing contains {word}")?;
                 if similar.is_empty() { Ok(()) } else { write!(f, "; similar words: {}", similar.join(", ")) }
             }
+            Self::AbsentNames { names } => write!(f, "what matches best does not contain {}", names.join(", ")),
             Self::SomeWords { missing } => {
                 write!(f, "no message contains all of these words; missing: {}", missing.join(", "))
             }

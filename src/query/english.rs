@@ -14,6 +14,8 @@ const WORDS: &str = include_str!("english.txt");
 const SHORTEST: usize = 4;
 /// The most words of a query that was typed. Pasted text is full of names that do not matter.
 const MOST_WORDS: usize = 24;
+/// Beginnings that can be put before most verbs and adjectives.
+const PREFIXES: [&str; 4] = ["un", "re", "non", "pre"];
 /// Punctuation of code and of messages that programs print, which are pasted.
 const CODE: &str = "(){}[]<>=;|&$#\\@*%^~";
 
@@ -27,9 +29,16 @@ pub fn names(query: &Query) -> Vec<&Chunk> {
     query.chunks.iter().filter(|chunk| is_name(chunk, &capitals)).collect()
 }
 
-/// Reports whether a word is an ordinary English one.
+/// Reports whether a word is an ordinary English one, or made from one: `undeletable`.
 pub fn is_ordinary(word: &str) -> bool {
-    connects_in_english(word) || is_listed(word) || inflect::of(word).iter().any(|form| is_listed(form))
+    let inner = PREFIXES.iter().find_map(|prefix| word.strip_prefix(prefix)).unwrap_or(word);
+    let verb = inner.strip_suffix("able").filter(|verb| verb.len() >= SHORTEST);
+    let made = verb.is_some_and(|verb| is_in_some_form(verb) || is_listed(&format!("{verb}e")));
+    connects_in_english(word) || is_in_some_form(word) || is_in_some_form(inner) || made
+}
+
+fn is_in_some_form(word: &str) -> bool {
+    is_listed(word) || inflect::of(word).iter().any(|form| is_listed(form))
 }
 
 /// Reports whether a query was typed as a sentence or keywords, not pasted.
@@ -108,7 +117,18 @@ mod tests {
 
     #[test]
     fn ordinary_words_are_known_in_all_their_forms() {
-        for word in ["when", "retries", "decided", "coloured", "purposely", "folks", "the", "caching"] {
+        for word in [
+            "when",
+            "retries",
+            "decided",
+            "coloured",
+            "purposely",
+            "folks",
+            "the",
+            "caching",
+            "undeletable",
+            "reindexed",
+        ] {
             assert!(is_ordinary(word), "{word}");
         }
         for word in ["kafka", "zorbulon", "kubernetes", "", "\u{e9}t\u{e9}", "zzzz"] {

@@ -129,6 +129,30 @@ fn a_name_that_occurs_nowhere_means_no_match() {
     assert_eq!(env.run(&["search", "zorbulon", "cache"]).code, 0);
 }
 
+/// A name that only some tool printed, next to nothing of the question, is not an answer either.
+#[test]
+fn a_name_that_no_good_hit_contains_means_no_match() {
+    let env = Env::new();
+    let id = session(1);
+    let said = |number: u32| {
+        let text = format!("We should decide whether to rewrite the parser of the session cache, take {number}.");
+        user_line(&id, number * 2, &text) + &answer_line(&id, number * 2 + 1, &text)
+    };
+    let printed = user_line(&id, 100, "list of languages").replace(
+        "\"list of languages\"",
+        r#"[{"type":"tool_result","tool_use_id":"t","content":"ada apl cobol forth"}]"#,
+    );
+    env.write(format!("-home-u-x/{id}.jsonl"), (1..8).map(said).collect::<String>() + &printed);
+    env.index();
+    let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
+    let mut ask = |query: &str| client.call("search_history", &json!({"query": query})).text;
+    let answer = ask("did we decide to rewrite the parser in COBOL");
+    assert!(answer.starts_with("match: none · 0 hits\nmissing: COBOL\n"), "{answer}");
+    assert!(answer.contains("hint: try only the names: COBOL (1 hit)"), "{answer}");
+    assert!(ask("did we decide to rewrite the parser").starts_with("match: all words"));
+    assert!(ask("COBOL").contains("«cobol»"));
+}
+
 #[test]
 fn answers_say_how_current_they_are_and_whether_a_session_can_be_resumed() {
     let env = Env::new();
@@ -408,7 +432,8 @@ fn a_missing_index_is_explained_and_built() {
         if !answer.is_error && answer.text.starts_with("match: all words") {
             break;
         }
-        assert!(answer.text.contains("index"), "{}", answer.text);
+        // Not "nothing was found": nothing was read yet.
+        assert!(answer.is_error && answer.text.contains("there is no index yet"), "{}", answer.text);
         assert!(std::time::Instant::now() < deadline, "{}", answer.text);
     }
     assert_eq!(client.leave().0, Some(0));

@@ -63,7 +63,8 @@ pub(crate) fn search(reader: &Reader, request: &SearchRequest, context: &Context
     answer.next = answer.next.map(|cursor| cursor.of(interpret::fingerprint(request)));
     let mut found = answer.into_answer(&question);
     if found.total_hits == 0 {
-        let is_explained = found.notes.iter().any(|note| matches!(note, Note::UnknownWord { .. }));
+        let is_explained =
+            found.notes.iter().any(|note| matches!(note, Note::UnknownWord { .. } | Note::AbsentNames { .. }));
         found.notes.extend((!is_explained).then(|| Note::Nothing { query: question.query.text.clone() }));
         let conditions = all_conditions(&question, &question.query).conditions;
         found.notes.extend(filters::unmatched_patterns(&conditions)?);
@@ -97,6 +98,8 @@ struct Found {
     corrections: Vec<(String, String)>,
     /// Words that occur nowhere, with similar ones, if no word of the query occurs.
     nowhere: Vec<(String, Vec<String>)>,
+    /// Names that occur, but not in the best hits for the query.
+    absent: Vec<String>,
     /// Words that none of the best hits contains together with the others.
     missing: Vec<String>,
     /// Set if the hits of a question in prose were ranked by what was said.
@@ -133,6 +136,7 @@ impl Found {
         // A question in prose hardly ever has an answer with all its words.
         let is_unexplained = matched == Match::Some && !self.by_said && !self.parts_only && !self.thinned;
         let others = [
+            (!self.absent.is_empty(), Note::AbsentNames { names: self.absent }),
             (self.as_plain_words, Note::AsPlainWords),
             (is_unexplained, Note::SomeWords { missing: self.missing.clone() }),
             (self.parts_only, Note::PartsOnly { query: query.text.clone() }),
@@ -207,9 +211,10 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
     let query = named_file.as_ref().unwrap_or(query);
     let corrections = reader.corrections(query)?;
     if question.strict_names {
-        let unheard = reader.unheard_names(query, &corrections)?;
-        if !unheard.is_empty() {
-            return unheard_of(reader, question, query, &unheard);
+        let names = words_of(query, &reader.unheard_names(query, &corrections)?);
+        if !names.is_empty() {
+            let nowhere = names.iter().map(|name| (name.clone(), Vec::new())).collect();
+            return Ok(Found { nowhere, ..without_names(reader, question, query, names)? });
         }
     }
     let search = Search {
@@ -223,6 +228,12 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
     let mut ranked = rank(reader, &search)?;
     let by_said = may_rank_said(&search) && reader.rank_said(&search, &mut ranked)?;
     let incomplete = exact::keep_matching(reader, query, &mut ranked)?;
+    if question.strict_names && !ranked.hits().is_empty() {
+        let names = words_of(query, &reader.absent_names(&search, &ranked)?);
+        if !names.is_empty() {
+            return Ok(Found { absent: names.clone(), ..without_names(reader, question, query, names)? });
+        }
+    }
     let page = page::cut(&mut ranked, question);
     // In parallel, because decompressing the texts to show takes most of the time of a search.
     let marks = Marks::new(query, &corrections);
@@ -258,12 +269,10 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
     Ok(Found { corrections: corrections.collect(), missing, ..found })
 }
 
-/// Returns an answer without hits, because these names occur nowhere.
-fn unheard_of(reader: &Reader, question: &Question, query: &Query, names: &[&Chunk]) -> Result<Found> {
-    let missing = words_of(query, names);
-    let nowhere = missing.iter().map(|word| (word.clone(), Vec::new())).collect();
+/// Returns an answer without hits, because these names are missing.
+fn without_names(reader: &Reader, question: &Question, query: &Query, missing: Vec<String>) -> Result<Found> {
     let unknown = reader.unknown_names(&all_conditions(question, query))?;
-    Ok(Found { nowhere, missing, unknown, ..Found::default() })
+    Ok(Found { missing, unknown, ..Found::default() })
 }
 
 /// Finds and ranks the hits of a search.

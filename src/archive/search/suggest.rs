@@ -5,6 +5,7 @@ use crate::archive::search::exact::keep_matching;
 use crate::archive::search::{Question, all_conditions, similar_words};
 use crate::error::Result;
 use crate::index::{Corrections, Reader, Search, Sort};
+use crate::query::english::names;
 use crate::query::{Condition, Filter, Query, is_prose};
 
 /// The option that includes the running session.
@@ -35,6 +36,9 @@ pub(super) fn suggestions(reader: &Reader, question: &Question) -> Result<Vec<Su
     if let Some((words, other)) = without_unheard_names(reader, question)? {
         attempt(Suggestion { query: Some(words), ..named("without what occurs nowhere") }, &other, filter)?;
     }
+    if let Some((words, other)) = only_names(question) {
+        attempt(Suggestion { query: Some(words), ..named("only the names") }, &other, filter)?;
+    }
     if filter.without_session.is_some() {
         let filter = Filter { without_session: None, ..filter.clone() };
         attempt(Suggestion { add: Some(CURRENT), ..named(&format!("with {CURRENT}")) }, query, &filter)?;
@@ -57,7 +61,8 @@ pub(super) fn suggestions(reader: &Reader, question: &Question) -> Result<Vec<Su
 fn with_similar_words(reader: &Reader, question: &Question) -> Result<Vec<(String, Query)>> {
     let query = &question.query;
     let corrections = reader.corrections(query)?;
-    let is_guess = corrections.all_guessed() || question.strict_names && !corrections.is_empty();
+    let has_unheard_name = question.strict_names && !reader.unheard_names(query, &corrections)?.is_empty();
+    let is_guess = corrections.all_guessed() || has_unheard_name;
     if !is_guess || !query.needs.is_empty() || !query.conditions.is_empty() {
         return Ok(Vec::new());
     }
@@ -84,6 +89,16 @@ fn without_unheard_names(reader: &Reader, question: &Question) -> Result<Option<
     let is_heard = |typed: &&str| !unheard.iter().any(|name| typed.contains(name.as_str()));
     let text = query.text.split_whitespace().filter(is_heard).collect::<Vec<_>>().join(" ");
     Ok(Query::plain(&text).ok().filter(|_| text != query.text).map(|other| (text, other)))
+}
+
+/// Returns the names in the query, if it has other words too.
+fn only_names(question: &Question) -> Option<(String, Query)> {
+    let names = names(&question.query);
+    if !question.strict_names || names.is_empty() || names.len() == question.query.chunks.len() {
+        return None;
+    }
+    let text = super::words_of(&question.query, &names).join(" ");
+    Query::plain(&text).ok().map(|other| (text, other))
 }
 
 /// Returns the number of hits.

@@ -53,6 +53,18 @@ impl Reader {
         Ok(unheard)
     }
 
+    /// Returns the names in a query, if none of the best hits contains any of them.
+    pub fn absent_names<'q>(&self, search: &Search<'q>, ranked: &Ranked) -> Result<Vec<&'q Chunk>> {
+        let names = names(search.query);
+        let best = &ranked.hits()[..ranked.in_order().min(TOP_HITS)];
+        for (hit, name) in best.iter().flat_map(|hit| names.iter().map(move |name| (hit, name))) {
+            if self.guarded(|| self.has(name, search, hit))? {
+                return Ok(Vec::new());
+            }
+        }
+        Ok(names)
+    }
+
     /// Reports whether some part of a name occurs nowhere.
     fn is_unheard(&self, name: &Chunk, corrections: &Corrections) -> tantivy::Result<bool> {
         for whole in &name.wholes {
@@ -72,12 +84,17 @@ impl Reader {
     fn missing_in<'q>(&self, search: &Search<'q>, hit: &RawHit) -> tantivy::Result<Vec<&'q Chunk>> {
         let mut missing = Vec::new();
         for chunk in significant(search.query) {
-            let has_whole = self.has_any(chunk.wholes.iter().map(String::as_str), search, hit)?;
-            if !has_whole && !self.has_all(&chunk.terms, search, hit)? {
+            if !self.has(chunk, search, hit)? {
                 missing.push(chunk);
             }
         }
         Ok(missing)
+    }
+
+    /// Reports whether a hit contains a piece of the query.
+    fn has(&self, chunk: &Chunk, search: &Search<'_>, hit: &RawHit) -> tantivy::Result<bool> {
+        let has_whole = self.has_any(chunk.wholes.iter().map(String::as_str), search, hit)?;
+        Ok(has_whole || self.has_all(&chunk.terms, search, hit)?)
     }
 
     fn has_all(&self, terms: &[String], search: &Search<'_>, hit: &RawHit) -> tantivy::Result<bool> {

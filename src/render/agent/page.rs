@@ -3,6 +3,7 @@
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
+use crate::redact::redact;
 use crate::render::message::Homes;
 use crate::untrusted::{Untrusted, for_terminal, one_line};
 
@@ -93,7 +94,7 @@ impl View {
 
     /// Returns a text about names from the history on one line, for an error.
     pub fn remark(&self, text: &str) -> String {
-        self.safe(&one_line(text))
+        self.safe(&one_line(&redact(text)))
     }
 
     /// Renders an answer without results.
@@ -114,9 +115,9 @@ impl View {
         self.homes.shorten(&for_terminal(&text)).into_owned()
     }
 
-    /// Returns a name that is safe outside the frame: on one line, and in quotes unless it is plain.
+    /// Returns a name that is safe outside the frame: on one line, in quotes unless it is plain, and with secrets masked.
     pub(super) fn name(&self, name: &Untrusted) -> String {
-        let line = self.homes.shorten(&one_line(name.raw())).into_owned();
+        let line = self.homes.shorten(&one_line(&redact(name.raw()))).into_owned();
         let is_long = line.chars().count() > NAME_LENGTH;
         let line = if is_long { line.chars().take(NAME_LENGTH).chain(['…']).collect() } else { line };
         let is_plain = |c: char| c.is_alphanumeric() || "._/~@+-#…".contains(c);

@@ -23,11 +23,13 @@ impl View {
         let mut page = Page::new(self, &head(answer));
         if answer.matched == Match::None {
             let hints: Vec<String> = answer.suggestions.iter().take(3).map(suggestion).collect();
-            let hint = if hints.is_empty() {
-                "hint: nothing in the indexed sessions matches; say so, or try other words for the same thing"
-                    .to_string()
-            } else {
-                format!("hint: try {}", hints.join("; or "))
+            let hint = match answer.behind {
+                Some(_) => "hint: the index has not read everything yet; ask again in a minute".to_string(),
+                None if hints.is_empty() => {
+                    "hint: nothing in the indexed sessions matches; say so, or try other words for the same thing"
+                        .to_string()
+                }
+                None => format!("hint: try {}", hints.join("; or ")),
             };
             return (page.finish(&hint, &[]), 0);
         }

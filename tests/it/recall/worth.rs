@@ -8,7 +8,7 @@
 //! Whether an agent uses a reminder cannot be measured without a model, so the figures say how often it must be of use to
 //! be cheaper than asking. `UNSPOOL_BLESS=1 cargo test worth` rewrites `figures.txt`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -131,25 +131,29 @@ fn price_of_asking(env: &Env, root: &Path, path: &str, change: &Change) -> usize
     list.stdout.len() + read.stdout.len()
 }
 
-/// All changes of files by sessions themselves, from the raw lines.
+/// All changes of files by sessions and their subagents, from the raw lines.
 fn changes(root: &Path) -> BTreeMap<String, Vec<Change>> {
     let mut found: BTreeMap<String, Vec<Change>> = BTreeMap::new();
-    for file in transcripts(&root.join("projects")) {
-        let text = String::from_utf8_lossy(&std::fs::read(&file).expect("read")).into_owned();
+    let mut prompts: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    // A subagent that compacts a conversation begins with a copy of it.
+    let mut copied = BTreeSet::new();
+    let (sessions, agents) = transcripts(&root.join("projects"));
+    for file in sessions.iter().chain(&agents) {
+        let text = String::from_utf8_lossy(&std::fs::read(file).expect("read")).into_owned();
         let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let mut open: BTreeMap<String, (String, Change)> = BTreeMap::new();
-        let mut prompt = String::new();
+        let is_agent = agents.contains(file);
+        let mut prompt = if is_agent { prompt_before(&lines, &prompts) } else { String::new() };
         for line in &lines {
             let text = |key: &str| line[key].as_str().unwrap_or_default().to_string();
-            let content = &line["message"]["content"];
-            if line["type"] == "user"
-                && line["isMeta"] != true
-                && line["isSidechain"] != true
-                && let Some(typed) = content.as_str()
-            {
-                prompt = typed.to_string();
+            if !copied.insert(text("uuid")) && is_agent {
+                continue;
             }
-            for block in content.as_array().into_iter().flatten() {
+            if let Some(typed) = typed(line).filter(|_| !is_agent) {
+                prompts.entry(text("sessionId")).or_default().push((text("timestamp"), typed.clone()));
+                prompt = typed;
+            }
+            for block in line["message"]["content"].as_array().into_iter().flatten() {
                 let name = block["name"].as_str().unwrap_or_default();
                 if block["type"] == "tool_use"
                     && ["Edit", "Write", "MultiEdit"].contains(&name)
@@ -176,13 +180,39 @@ fn changes(root: &Path) -> BTreeMap<String, Vec<Change>> {
     found
 }
 
-/// The transcripts of sessions, without those of subagents.
-fn transcripts(projects: &Path) -> Vec<PathBuf> {
+/// Returns what a person typed, if the line is that.
+fn typed(line: &Value) -> Option<String> {
+    if line["type"] != "user" || line["isMeta"] == true || line["isSidechain"] == true {
+        return None;
+    }
+    let content = &line["message"]["content"];
+    let blocks = content.as_array().into_iter().flatten();
+    let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
+    content.as_str().map(str::to_string).or_else(|| (!texts.is_empty()).then(|| texts.join("\n")))
+}
+
+/// Returns the last prompt of its session before a subagent began.
+fn prompt_before(agent: &[Value], prompts: &BTreeMap<String, Vec<(String, String)>>) -> String {
+    let text = |key: &str| agent.iter().find_map(|line| line[key].as_str()).unwrap_or_default();
+    let all = prompts.get(text("sessionId")).into_iter().flatten();
+    all.filter(|(time, _)| time.as_str() <= text("timestamp"))
+        .last()
+        .map(|(_, typed)| typed.clone())
+        .unwrap_or_default()
+}
+
+/// The transcripts of sessions, and those of their subagents.
+fn transcripts(projects: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let list = |folder: &Path| -> Vec<PathBuf> {
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
     };
-    let files = list(projects).into_iter().flat_map(|project| list(&project));
-    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
-    files.sort();
-    files
+    let is_transcript = |path: &PathBuf| path.extension().is_some_and(|end| end == "jsonl");
+    let inside: Vec<PathBuf> = list(projects).into_iter().flat_map(|project| list(&project)).collect();
+    let agents = inside.iter().flat_map(|session| list(&session.join("subagents")));
+    let mut both = (inside.iter().filter(|path| is_transcript(path)).cloned().collect::<Vec<_>>(), agents.collect());
+    let (sessions, agents): &mut (Vec<PathBuf>, Vec<PathBuf>) = &mut both;
+    agents.retain(is_transcript);
+    sessions.sort();
+    agents.sort();
+    both
 }

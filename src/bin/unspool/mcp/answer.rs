@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use unspool::archive::Archive;
 use unspool::archive::request::{
     Context, FileQuestion, FileRequest, Filters, Moment, Order, SearchRequest, SessionsRequest,
 };
+use unspool::archive::{Archive, Note};
 use unspool::error::Error;
 use unspool::render::agent::{ConversationPart, Next, Tools, View};
 
@@ -32,7 +32,7 @@ pub(super) fn answer(
     context: &Context,
 ) -> Result<String, String> {
     let arguments = Arguments::check(tool, given)?;
-    let mut remarks = freshened(archive);
+    let mut remarks = freshened(archive)?;
     let lists_sessions = matches!(tool.name, "search_history" | "list_sessions");
     remarks.extend(agent::left_out(context, arguments.flag("include_current")).filter(|_| lists_sessions));
     let budget = arguments.size("max_chars");
@@ -62,16 +62,22 @@ pub(super) fn answer(
     found.map(|found| found.text).map_err(|error| explained(tool, &view, &error))
 }
 
-/// Looks for new messages. Returns remarks on how current the index is.
-fn freshened(archive: &Archive) -> Vec<String> {
-    let mut remarks = Vec::new();
-    if let Err(error) = archive.freshen_within(PATIENCE, &mut |note| remarks.push(note.to_string())) {
+/// Looks for new messages. Returns remarks on how current the index is, or an error if there is none yet: an answer from
+/// it would say that nothing was found.
+fn freshened(archive: &Archive) -> Result<Vec<String>, String> {
+    let mut notes = Vec::new();
+    let freshened = archive.freshen_within(PATIENCE, &mut |note| notes.push(note));
+    if notes.contains(&Note::BuildingIndex) {
+        return Err(Note::BuildingIndex.to_string());
+    }
+    let mut remarks: Vec<String> = notes.iter().map(ToString::to_string).collect();
+    if let Err(error) = freshened {
         remarks.push(format!("cannot look for new messages: {error}"));
     }
     if remarks.is_empty() {
         remarks.push("the index is up to date".to_string());
     }
-    remarks
+    Ok(remarks)
 }
 
 /// Returns an error with its hint and a correct call.
