@@ -248,6 +248,7 @@ mod tests {
             ("a\nmatch: all", "\"a match: all\""),
             ("x · resumable: true", "\"x · resumable: true\""),
             ("say \"hi\"", "\"say \\\"hi\\\"\""),
+            ("fix/ghp_aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0fG2hJ4", "\"fix/[redacted: github token]\""),
             ("", "\"\""),
         ] {
             assert_eq!(view(1000).name(&name.into()), shown);
