@@ -59,6 +59,7 @@ pub(crate) fn read(archive: &Archive, part: Part, context: &Context, view: &mut 
     let mut reading = part.reading;
     // A message identifies the conversation that it is in, even if that is a subagent's.
     let id = part.around.clone().unwrap_or_else(|| part.id.clone());
+    let mut from_the_beginning = None;
     if reading.from == 0 {
         let request = ConversationRequest {
             id: part.id.clone(),
@@ -73,14 +74,22 @@ pub(crate) fn read(archive: &Archive, part: Part, context: &Context, view: &mut 
             reading.from = answer.lines.get(first).copied().unwrap_or(place).min(place);
             let last = part.after.and_then(|after| answer.lines.get(at + after).copied());
             reading.to = reading.to.or(last);
+        } else {
+            from_the_beginning = Some(answer);
         }
     }
     view.next.set("id", id.as_str().into());
     if let Some(to) = reading.to {
         view.next.set("to", to.into());
     }
-    let request = ConversationRequest { id, from: Some(reading.from), ..ConversationRequest::default() };
-    let text = view.conversation(archive.conversation(&request, context)?, reading)?;
+    let answer = match from_the_beginning {
+        Some(answer) => answer,
+        None => {
+            let request = ConversationRequest { id, from: Some(reading.from), ..ConversationRequest::default() };
+            archive.conversation(&request, context)?
+        }
+    };
+    let text = view.conversation(answer, reading)?;
     Ok(Found { text, is_something: true })
 }
 
