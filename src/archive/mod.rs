@@ -139,6 +139,7 @@ impl Archive {
     pub fn freshen_within(&self, patience: Duration, report: &mut dyn FnMut(Note)) -> Result<()> {
         let start = std::time::Instant::now();
         let Some(reader) = self.local.reopen()? else {
+            self.missing_roots(false, report);
             let is_done = self.runner.run(patience)?;
             self.local.reopen()?;
             report(if is_done { Note::FirstIndex } else { Note::BuildingIndex });

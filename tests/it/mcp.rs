@@ -72,6 +72,9 @@ fn wrong_calls_are_explained_with_a_correct_one() {
         ("search_history", json!({"querry": "x"}), "did you mean \"query\"?"),
         ("search_history", json!({"query": "x", "since": "gestern mittag"}), "gestern mittag"),
         ("read_conversation", json!({}), "\"id\" is missing"),
+        ("file_history", json!({"path": " "}), "\"path\" is missing"),
+        ("list_sessions", json!(["x"]), "the arguments must be an object"),
+        ("read_conversation", json!({"id": session(1), "around": uuid(1)}), "no session"),
         ("read_conversation", json!({"id": "ffffffff"}), "no session, subagent or message begins with \"ffffffff\""),
         ("outline_conversation", json!({"id": "0"}), "too short"),
         ("file_history", json!({"path": 3}), "\"path\" must be a text"),
@@ -84,6 +87,46 @@ fn wrong_calls_are_explained_with_a_correct_one() {
     }
     let unknown = client.request("tools/call", json!({"name": "delete_history", "arguments": {}}));
     assert!(unknown["error"]["message"].as_str().is_some_and(|text| text.contains("list_sessions")), "{unknown}");
+}
+
+/// Only a wrong call needs a correct one.
+#[test]
+fn an_index_of_a_newer_program_is_explained_in_one_line() {
+    let env = fixtures();
+    let meta = env.index_folder().join("meta.json");
+    let text = std::fs::read_to_string(&meta).expect("read");
+    let newer = text.replace("\\\"format\\\":", "\\\"format\\\":99");
+    assert_ne!(newer, text, "{text}");
+    std::fs::write(&meta, newer).expect("written");
+    let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
+    let answer = client.call("search_history", &json!({"query": "oauth"}));
+    assert!(answer.is_error && answer.text.contains("newer"), "{}", answer.text);
+    assert_eq!(answer.text.lines().count(), 1, "{}", answer.text);
+}
+
+#[test]
+fn a_message_of_another_session_is_no_place_to_read_around() {
+    let env = fixtures();
+    let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
+    let ids = client.call("search_history", &json!({"query": "token refresh gives up", "limit": 1})).ids();
+    let other = client.call("list_sessions", &json!({"project": "lantern-shop", "limit": 1})).ids();
+    let read = |client: &mut Client, id: &str| client.call("read_conversation", &json!({"id": id, "around": ids[1]}));
+    assert!(!read(&mut client, &ids[0]).is_error);
+    let answer = read(&mut client, &other[0]);
+    assert!(answer.is_error && answer.text.contains("is not a message of"), "{}", answer.text);
+}
+
+/// A query may lead into the conversation of a subagent.
+#[test]
+fn reading_at_a_query_reads_the_conversation_of_its_hit() {
+    let env = fixtures();
+    for (query, uuid) in [
+        ("does refresh --dry-run wait", "05010017-a000-4000-8000-000500010017"),
+        ("aborts the whole payout run", "05110005-a000-4000-8000-000500110005"),
+    ] {
+        let shown = env.run(&["show", "05000001", "--query", query, "--format", "agent"]).stdout;
+        assert!(shown.contains(uuid), "{query}: {shown}");
+    }
 }
 
 #[test]

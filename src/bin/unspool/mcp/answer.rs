@@ -8,7 +8,7 @@ use unspool::archive::request::{
     Context, FileQuestion, FileRequest, Filters, Moment, Order, SearchRequest, SessionsRequest,
 };
 use unspool::archive::{Archive, Note};
-use unspool::error::Error;
+use unspool::error::{Error, ErrorKind};
 use unspool::render::agent::{ConversationPart, Next, Tools, View};
 
 use crate::agent::{self, Found, Part};
@@ -80,10 +80,14 @@ fn freshened(archive: &Archive) -> Result<Vec<String>, String> {
     Ok(remarks)
 }
 
-/// Returns an error with its hint and a correct call.
+/// Returns an error with its hint, and with a correct call if the call was wrong.
 fn explained(tool: &Tool, view: &View, error: &Error) -> String {
     let hint = error.hint_text().map(|hint| format!("; {hint}")).unwrap_or_default();
-    with_example(tool, &view.remark(&format!("{error}{hint}")))
+    let message = view.remark(&format!("{error}{hint}"));
+    match error.kind {
+        ErrorKind::Usage | ErrorKind::NotFound => with_example(tool, &message),
+        _ => message,
+    }
 }
 
 fn id(arguments: &Arguments) -> String {
