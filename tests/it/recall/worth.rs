@@ -196,7 +196,7 @@ fn prompt_before(agent: &[Value], prompts: &BTreeMap<String, Vec<(String, String
     let text = |key: &str| agent.iter().find_map(|line| line[key].as_str()).unwrap_or_default();
     let all = prompts.get(text("sessionId")).into_iter().flatten();
     all.filter(|(time, _)| time.as_str() <= text("timestamp"))
-        .last()
+        .next_back()
         .map(|(_, typed)| typed.clone())
         .unwrap_or_default()
 }
