@@ -16,8 +16,8 @@ const SHORTEST: usize = 4;
 const MOST_WORDS: usize = 24;
 /// Beginnings that can be put before most verbs and adjectives.
 const PREFIXES: [&str; 4] = ["un", "re", "non", "pre"];
-/// Punctuation of code and of messages that programs print, which are pasted.
-const CODE: &str = "(){}[]<>=;|&$#\\@*%^~";
+/// Punctuation of code, of paths, and of messages that programs print, which are pasted.
+const CODE: &str = "(){}[]<>=;|&$#\\/@*%^~";
 
 /// Returns the pieces of an English query that are names: words that are no ordinary ones, and words that begin with a
 /// capital inside a sentence.
@@ -60,6 +60,12 @@ fn is_english(query: &Query) -> bool {
 }
 
 fn is_name(chunk: &Chunk, capitals: &[Vec<String>]) -> bool {
+    if let [verb, not] = chunk.terms.as_slice()
+        && verb.ends_with('n')
+        && not == "t"
+    {
+        return false;
+    }
     let has_name = chunk.terms.iter().any(|term| is_long_word(term) && !is_ordinary(term));
     !chunk.quoted && chunk.terms.iter().all(|term| is_word(term)) && (has_name || capitals.contains(&chunk.terms))
 }
@@ -75,14 +81,14 @@ fn is_long_word(term: &str) -> bool {
 /// Returns the words that begin with a capital though no sentence begins with them. None if most words do.
 fn capitals(text: &str) -> Vec<Vec<String>> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let is_capital = |word: &str| word.starts_with(char::is_uppercase) && word.chars().count() >= SHORTEST;
-    let inside = words.windows(2).filter(|pair| !pair[0].ends_with(['.', '!', '?', ':']) && is_capital(pair[1]));
-    let found: Vec<&str> = inside.map(|pair| pair[1]).collect();
-    if found.len() * 2 > words.len() {
+    let is_capital = |word: &&str| word.starts_with(char::is_uppercase);
+    if words.iter().filter(|word| is_capital(word)).count() * 2 > words.len() {
         return Vec::new();
     }
+    let inside = words.windows(2).filter(|pair| !pair[0].ends_with(['.', '!', '?', ':'])).map(|pair| pair[1]);
+    let long = inside.filter(|word| is_capital(word) && word.chars().count() >= SHORTEST);
     let parts = |word: &str| tokenize::terms(word).into_iter().filter(|(_, _, is_whole)| !is_whole);
-    found.into_iter().map(|word| parts(word).map(|(term, _, _)| term).collect()).collect()
+    long.map(|word| parts(word).map(|(term, _, _)| term).collect()).collect()
 }
 
 /// Reports whether a word is in the list.
@@ -108,9 +114,9 @@ mod tests {
 
     #[test]
     fn the_list_is_sorted() {
-        let words: Vec<&str> = WORDS.lines().collect();
+        let words: Vec<&str> = WORDS.lines().filter(|word| !word.starts_with('#')).collect();
         assert!(words.is_sorted());
-        for word in words.iter().filter(|word| !word.starts_with('#')).step_by(97).chain([&words[words.len() - 1]]) {
+        for word in words.iter().step_by(97).chain([&words[words.len() - 1]]) {
             assert!(is_listed(word), "{word}");
         }
     }
@@ -149,6 +155,7 @@ mod tests {
             ("error: could not compile kafka", ""),
             ("let held = kafka_lock(&mut self);", ""),
             ("why doesn't the well-known retry work", ""),
+            ("why couldn't we fix Kafka's offset", "kafka s"),
             ("Phoenix was chosen because. Nightly builds failed", ""),
             ("Error In The Main Loop Of Server", ""),
             ("docker kafka nginx", ""),

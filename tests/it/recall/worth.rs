@@ -194,11 +194,8 @@ fn typed(line: &Value) -> Option<String> {
 /// Returns the last prompt of its session before a subagent began.
 fn prompt_before(agent: &[Value], prompts: &BTreeMap<String, Vec<(String, String)>>) -> String {
     let text = |key: &str| agent.iter().find_map(|line| line[key].as_str()).unwrap_or_default();
-    let all = prompts.get(text("sessionId")).into_iter().flatten();
-    all.filter(|(time, _)| time.as_str() <= text("timestamp"))
-        .next_back()
-        .map(|(_, typed)| typed.clone())
-        .unwrap_or_default()
+    let mut all = prompts.get(text("sessionId")).into_iter().flatten();
+    all.rfind(|(time, _)| time.as_str() <= text("timestamp")).map(|(_, typed)| typed.clone()).unwrap_or_default()
 }
 
 /// The transcripts of sessions, and those of their subagents.
