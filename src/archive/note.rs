@@ -41,6 +41,13 @@ pub enum Note {
         /// The names.
         names: Vec<String>,
     },
+    /// The best hits lack most of the significant words, so they may be about something else.
+    HardlyAMatch {
+        /// The number of significant words that they contain.
+        found: usize,
+        /// The number of significant words in the query.
+        of: usize,
+    },
     /// No message contains all words of the query.
     SomeWords {
         /// The words that the best hit does not contain.
@@ -135,6 +142,12 @@ impl fmt::Display for Note {
                 if similar.is_empty() { Ok(()) } else { write!(f, "; similar words: {}", similar.join(", ")) }
             }
             Self::AbsentNames { names } => write!(f, "what matches best does not contain {}", names.join(", ")),
+            Self::HardlyAMatch { found, of } => {
+                write!(
+                    f,
+                    "hardly a match: the best hit contains {found} of {of} words, and may be about something else"
+                )
+            }
             Self::SomeWords { missing } => {
                 write!(f, "no message contains all of these words; missing: {}", missing.join(", "))
             }

@@ -12,6 +12,8 @@ use crate::tokenize;
 const WORDS: &str = include_str!("english.txt");
 /// The shortest word that is in the list, and the shortest name.
 const SHORTEST: usize = 4;
+/// The shortest name that is known by its capital.
+const SHORTEST_CAPITAL: usize = 3;
 /// The most words of a query that was typed. Pasted text is full of names that do not matter.
 const MOST_WORDS: usize = 24;
 /// Beginnings that can be put before most verbs and adjectives.
@@ -50,13 +52,17 @@ fn is_typed(query: &Query) -> bool {
         && !query.text.contains(|c| CODE.contains(c))
 }
 
-/// Reports whether at least half of the words of a query are English, and at least as many connect others in English as
+/// Reports whether a query is English: a third of its words are, or half of them and more connect others in English than
 /// in other languages. `die` and `come` do both.
 fn is_english(query: &Query) -> bool {
     let words: Vec<&String> = query.chunks.iter().flat_map(|chunk| &chunk.terms).collect();
     let count = |test: fn(&str) -> bool| words.iter().filter(|word| test(word)).count();
     let (english, unclear) = (count(is_ordinary), count(|word| !is_ordinary(word) && !is_long_word(word)));
-    english > 0 && english * 2 >= words.len() - unclear && count(connects_elsewhere) <= count(connects_in_english)
+    let (foreign, all) = (count(connects_elsewhere), words.len() - unclear);
+    match foreign {
+        0 => english > 0 && english * 3 >= all,
+        _ => english * 2 >= all && foreign <= count(connects_in_english),
+    }
 }
 
 fn is_name(chunk: &Chunk, capitals: &[Vec<String>]) -> bool {
@@ -86,7 +92,7 @@ fn capitals(text: &str) -> Vec<Vec<String>> {
         return Vec::new();
     }
     let inside = words.windows(2).filter(|pair| !pair[0].ends_with(['.', '!', '?', ':'])).map(|pair| pair[1]);
-    let long = inside.filter(|word| is_capital(word) && word.chars().count() >= SHORTEST);
+    let long = inside.filter(|word| is_capital(word) && word.chars().count() >= SHORTEST_CAPITAL);
     let parts = |word: &str| tokenize::terms(word).into_iter().filter(|(_, _, is_whole)| !is_whole);
     long.map(|word| parts(word).map(|(term, _, _)| term).collect()).collect()
 }
@@ -150,6 +156,8 @@ mod tests {
             ("What does the ranovi cache use?", "ranovi"),
             ("what did FluxCapacitorError come from", "flux capacitor error"),
             ("kafka migration", "kafka"),
+            ("redis cluster failover", "redis, failover"),
+            ("what did Bob say about it", "bob"),
             ("why did the worker die after kafka came", "kafka"),
             ("when did we add `kafka`?", "kafka"),
             ("error: could not compile kafka", ""),

@@ -193,6 +193,8 @@ fn a_name_that_no_good_hit_contains_means_no_match() {
     assert!(answer.starts_with("match: none · 0 hits\nmissing: COBOL\n"), "{answer}");
     assert!(answer.contains("hint: try only the names: COBOL (1 hit)"), "{answer}");
     assert!(ask("did we decide to rewrite the parser").starts_with("match: all words"));
+    let weak = ask("who decided to repaint the wooden garden fence");
+    assert!(weak.starts_with("match: some words") && weak.contains("note: hardly a match: "), "{weak}");
     assert!(ask("COBOL").contains("«cobol»"));
 }
 

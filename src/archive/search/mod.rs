@@ -24,6 +24,8 @@ pub use answer::{Around, Counterpart, Hit, Match, SearchAnswer, SessionHits, Sug
 use fill_hits::View;
 use page::Cursor;
 
+/// Out of this many significant words, a hit must lack at least two to be hardly a match.
+const HARDLY: usize = 3;
 /// Number of views that show the hits of an answer in parallel.
 const VIEWS: usize = 16;
 
@@ -102,6 +104,8 @@ struct Found {
     absent: Vec<String>,
     /// Words that none of the best hits contains together with the others.
     missing: Vec<String>,
+    /// The number of significant words in the query.
+    significant: usize,
     /// Set if the hits of a question in prose were ranked by what was said.
     by_said: bool,
     parts_only: bool,
@@ -135,7 +139,10 @@ impl Found {
         notes.extend(self.nowhere.into_iter().map(|(word, similar)| Note::UnknownWord { word, similar }));
         // A question in prose hardly ever has an answer with all its words.
         let is_unexplained = matched == Match::Some && !self.by_said && !self.parts_only && !self.thinned;
+        let (lacking, of) = (self.missing.len(), self.significant);
+        let is_hardly = question.strict_names && of >= HARDLY && lacking * HARDLY >= of * (HARDLY - 1);
         let others = [
+            (is_hardly, Note::HardlyAMatch { found: of.saturating_sub(lacking), of }),
             (!self.absent.is_empty(), Note::AbsentNames { names: self.absent }),
             (self.as_plain_words, Note::AsPlainWords),
             (is_unexplained, Note::SomeWords { missing: self.missing.clone() }),
@@ -266,7 +273,8 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
     }
     let corrections = similar.into_iter().filter_map(|(word, similar)| Some((word, similar.into_iter().next()?)));
     let missing = words_of(query, &reader.missing_pieces(&search, &ranked)?);
-    Ok(Found { corrections: corrections.collect(), missing, ..found })
+    let significant = reader.significant_pieces(query);
+    Ok(Found { corrections: corrections.collect(), missing, significant, ..found })
 }
 
 /// Returns an answer without hits, because these names are missing.

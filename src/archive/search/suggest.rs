@@ -36,7 +36,7 @@ pub(super) fn suggestions(reader: &Reader, question: &Question) -> Result<Vec<Su
     if let Some((words, other)) = without_unheard_names(reader, question)? {
         attempt(Suggestion { query: Some(words), ..named("without what occurs nowhere") }, &other, filter)?;
     }
-    if let Some((words, other)) = only_names(question) {
+    if let Some((words, other)) = only_names(reader, question)? {
         attempt(Suggestion { query: Some(words), ..named("only the names") }, &other, filter)?;
     }
     if filter.without_session.is_some() {
@@ -91,14 +91,16 @@ fn without_unheard_names(reader: &Reader, question: &Question) -> Result<Option<
     Ok(Query::plain(&text).ok().filter(|_| text != query.text).map(|other| (text, other)))
 }
 
-/// Returns the names in the query, if it has other words too.
-fn only_names(question: &Question) -> Option<(String, Query)> {
-    let names = names(&question.query);
-    if !question.strict_names || names.is_empty() || names.len() == question.query.chunks.len() {
-        return None;
+/// Returns the names in the query, if all of them occur and there are other words too.
+fn only_names(reader: &Reader, question: &Question) -> Result<Option<(String, Query)>> {
+    let query = &question.query;
+    let names = names(query);
+    let is_other = question.strict_names && !names.is_empty() && names.len() < query.chunks.len();
+    if !is_other || !reader.unheard_names(query, &reader.corrections(query)?)?.is_empty() {
+        return Ok(None);
     }
-    let text = super::words_of(&question.query, &names).join(" ");
-    Query::plain(&text).ok().map(|other| (text, other))
+    let text = super::words_of(query, &names).join(" ");
+    Ok(Query::plain(&text).ok().map(|other| (text, other)))
 }
 
 /// Returns the number of hits.

@@ -31,6 +31,11 @@ impl Reader {
         Ok(fewest.unwrap_or_default())
     }
 
+    /// Returns the number of significant pieces of a query.
+    pub fn significant_pieces(&self, query: &Query) -> usize {
+        significant(query).count()
+    }
+
     /// Returns the significant pieces of a query that occur nowhere.
     pub fn unknown_pieces<'q>(&self, query: &'q Query) -> Result<Vec<&'q Chunk>> {
         let mut unknown = Vec::new();

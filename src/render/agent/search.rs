@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::archive::SearchAnswer;
 use crate::archive::search::{Hit, Match, SessionHits};
 use crate::archive::snippet::Snippet;
+use crate::archive::{Note, SearchAnswer};
 use crate::document::Kind;
 use crate::render::agent::page::{Page, View, count, cut, quoted};
 use crate::render::agent::place::{place, resumable, speaker, title};
@@ -135,7 +135,9 @@ fn head(answer: &SearchAnswer) -> Vec<String> {
     if answer.by_said {
         head.push("ranked as a question: by what was said, not by what tools printed".to_string());
     }
-    head.extend(answer.notes.iter().take(3).map(|note| format!("note: {note}")));
+    // The missing words are listed already.
+    let notes = answer.notes.iter().filter(|note| !matches!(note, Note::SomeWords { .. }));
+    head.extend(notes.take(3).map(|note| format!("note: {note}")));
     head
 }
 

@@ -99,7 +99,7 @@ fn agents_find_what_happened_and_nothing_else() {
     let mean = |sum: usize| sum as f64 / (happened.len() + never.len()) as f64;
     writeln!(shown, "{:.1} calls and {:.0} characters a question", mean(spent.calls), mean(spent.chars))
         .expect("written");
-    writeln!(shown, "{} of {} without a match", spent.empty, spent.searches).expect("written");
+    writeln!(shown, "{} of {} searches without a match", spent.empty, spent.searches).expect("written");
     let report = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent_benchmark.txt");
     std::fs::write(report, format!("{shown}{misses}")).expect("written");
     assert!(share >= RIGHT && false_share <= FALSE, "{shown}{misses}");
