@@ -52,8 +52,8 @@ fn is_typed(query: &Query) -> bool {
         && !query.text.contains(|c| CODE.contains(c))
 }
 
-/// Reports whether a query is English: a third of its words are, or half of them and more connect others in English than
-/// in other languages. `die` and `come` do both.
+/// Reports whether a query is English: a third of its words are, or half of them and more connect others in English
+/// than in other languages. `die` and `come` do both.
 fn is_english(query: &Query) -> bool {
     let words: Vec<&String> = query.chunks.iter().flat_map(|chunk| &chunk.terms).collect();
     let count = |test: fn(&str) -> bool| words.iter().filter(|word| test(word)).count();
