@@ -143,6 +143,7 @@ impl Archive {
     pub fn freshen_within(&self, patience: Duration, report: &mut dyn FnMut(Note)) -> Result<()> {
         let start = std::time::Instant::now();
         let Some(reader) = self.local.reopen()? else {
+            self.missing_roots(false, report);
             let is_done = self.runner.run(patience)?;
             self.local.reopen()?;
             report(if is_done { Note::FirstIndex } else { Note::BuildingIndex });
@@ -181,6 +182,11 @@ impl Archive {
         for root in roots.iter().filter(|root| (root.required || all_missing) && missing(&root.path)) {
             report(Note::MissingRoot { path: root.path.display().to_string(), has_index });
         }
+    }
+
+    /// Returns the time of the newest message in the index.
+    pub fn newest(&self) -> Result<Option<i64>> {
+        Ok(self.local.reader()?.sessions_by_end()?.first().and_then(|files| files.last))
     }
 
     /// Finds sessions and messages.

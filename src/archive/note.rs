@@ -28,12 +28,25 @@ pub enum Note {
         /// The word that was searched for.
         meant: String,
     },
-    /// No word of the query occurs anywhere. Hits for similar words would not be hits for the query.
+    /// No word of the query occurs anywhere, or a name in it does not. Hits for similar words or for the others would not
+    /// be hits for the query.
     UnknownWord {
         /// A word of the query.
         word: String,
         /// Similar words that do occur, the most likely first.
         similar: Vec<String>,
+    },
+    /// The names in the query occur, but not in the best hits for it, which are therefore not shown.
+    AbsentNames {
+        /// The names.
+        names: Vec<String>,
+    },
+    /// The best hits lack most of the significant words, so they may be about something else.
+    HardlyAMatch {
+        /// The number of significant words that they contain.
+        found: usize,
+        /// The number of significant words in the query.
+        of: usize,
     },
     /// No message contains all words of the query.
     SomeWords {
@@ -125,7 +138,15 @@ impl fmt::Display for Note {
             }
             Self::Corrected { word, meant } => write!(f, "no match for {word}; searching for {meant} instead"),
             Self::UnknownWord { word, similar } => {
-                write!(f, "nothing contains {word}; similar words: {}", similar.join(", "))
+                write!(f, "nothing contains {word}")?;
+                if similar.is_empty() { Ok(()) } else { write!(f, "; similar words: {}", similar.join(", ")) }
+            }
+            Self::AbsentNames { names } => write!(f, "what matches best does not contain {}", names.join(", ")),
+            Self::HardlyAMatch { found, of } => {
+                write!(
+                    f,
+                    "hardly a match: the best hit contains {found} of {of} words, and may be about something else"
+                )
             }
             Self::SomeWords { missing } => {
                 write!(f, "no message contains all of these words; missing: {}", missing.join(", "))

@@ -1,6 +1,7 @@
 //! A short description of a session.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -35,6 +36,8 @@ pub struct SessionInfo {
     pub agents_only: bool,
     /// Set if only its prompts are known, from the prompt history.
     pub history_only: bool,
+    /// Set if the folder it was started in no longer exists.
+    pub folder_missing: bool,
 }
 
 impl SessionInfo {
@@ -97,14 +100,17 @@ fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&FileS
             first: hit.timestamp,
             last: hit.timestamp,
             history_only: true,
+            folder_missing: is_missing(hit.project.as_deref()),
             ..SessionInfo::default()
         });
     };
+    // A transcript with only a title does not name its folder, but those of its subagents do.
+    let project = file.project.clone().or_else(|| hit.project.clone());
     Ok(SessionInfo {
         id: session.into(),
         title: one_line_of(&title_of(reader, session, file)?),
-        // A transcript with only a title does not name its folder, but those of its subagents do.
-        project: file.project.clone().or_else(|| hit.project.clone()).unwrap_or_default().into(),
+        folder_missing: is_missing(project.as_deref()),
+        project: project.unwrap_or_default().into(),
         branch: file.branch.clone().unwrap_or_default().into(),
         first: file.first,
         last: file.last,
@@ -112,4 +118,9 @@ fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&FileS
         agents_only: file.source_kind() != SourceKind::Session,
         history_only: false,
     })
+}
+
+/// Reports whether a folder is known and does not exist.
+fn is_missing(folder: Option<&str>) -> bool {
+    folder.is_some_and(|folder| matches!(Path::new(folder).try_exists(), Ok(false)))
 }

@@ -9,6 +9,7 @@ mod pattern;
 mod conditions;
 mod parse;
 mod prose;
+pub mod english;
 
 use std::collections::HashSet;
 

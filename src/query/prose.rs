@@ -15,11 +15,12 @@ const LOWER_CASE: f32 = 0.6;
 const CODE: &str = "\"`(){}[]<>=;$@#|*&%^~\\/_";
 /// Sequences of such punctuation.
 const CODE_SEQUENCES: [&str; 3] = ["--", "::", "->"];
-/// Words that connect others, in English, Spanish, French, German, Portuguese, Italian and Russian. Keywords do without.
-const FUNCTION_WORDS: &str = "a about after an and are as at be because been before but by can could did do does for from had has have how \
+/// English words that connect others. Keywords do without.
+const ENGLISH: &str = "a about after an and are as at be because been before but by can could did do does for from had has have how \
     i if in into is it its me my not of on or our should so some than that the their them then there these they \
-    this those to until was we were what when where which while who why will with without would you your \
-    cómo con cuál cuando de del donde dónde el en es esta este la las los para por porque que qué se sin una \
+    this those to until was we were what when where which while who why will with without would you your";
+/// The same in Spanish, French, German, Portuguese, Italian and Russian.
+const FOREIGN: &str = "cómo con cuál cuando de del donde dónde el en es esta este la las los para por porque que qué se sin una \
     avec comment dans des du est les nous où pas pour pourquoi quand quel qui sur une \
     auf aus das dem den der die ein eine für haben ich ist mit nach nicht oder und von warum wenn wie wir wo zu \
     como da em não nós os uma \
@@ -41,8 +42,23 @@ pub fn is_prose(query: &Query) -> bool {
     let share = |fits: fn(&&&str) -> bool| plain.iter().filter(fits).count() as f32 / plain.len() as f32;
     let is_alphabetic = |word: &&&str| word.chars().all(|c| c.is_alphabetic() || c == '\'' || c == '’' || c == '-');
     let is_lower_case = |word: &&&str| word.starts_with(char::is_lowercase);
-    let is_function_word = |word: &&str| FUNCTION_WORDS.split(' ').any(|function| function == word.to_lowercase());
+    let is_function_word = |word: &&str| connects(word, ENGLISH) || connects(word, FOREIGN);
     share(is_alphabetic) >= ALPHABETIC && share(is_lower_case) >= LOWER_CASE && plain.iter().any(is_function_word)
+}
+
+/// Reports whether a word connects others in English.
+pub(super) fn connects_in_english(word: &str) -> bool {
+    connects(word, ENGLISH)
+}
+
+/// Reports whether a word connects others in another language that is known.
+pub(super) fn connects_elsewhere(word: &str) -> bool {
+    connects(word, FOREIGN)
+}
+
+fn connects(word: &str, all: &str) -> bool {
+    let word = word.to_lowercase();
+    all.split(' ').any(|other| other == word)
 }
 
 fn looks_like_code(text: &str) -> bool {

@@ -13,6 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from model import Model
+
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
@@ -121,11 +123,31 @@ def claude_code(checks, place):
     code, text = place.run(claude, "mcp", "list")
     found = line_with(text, "unspool:")
     checks.check("claude mcp list: connected", "Connected" in found, found or last_line(text))
+    claude_asks(checks, place)
     place.unspool("mcp", "uninstall", "claude")
     code, text = place.run(claude, "mcp", "get", "unspool")
     checks.check("unspool mcp uninstall claude: gone", code != 0, last_line(text))
-    # Reading the answer to a question needs a model, which is not at hand offline.
-    print("--    claude -p cannot be tried: it needs a model")
+
+
+def claude_asks(checks, place):
+    """Has Claude Code call each tool and resume a session, with a stand-in for the model."""
+    model = Model({f"mcp__unspool__{name}": arguments for name, arguments in CALLS.items()})
+    place.environment |= {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none"}
+    words = [place.bin / "claude", "--allowedTools", "mcp__unspool__*", "-p"]
+    code, text = place.run(*words, "How did we fix the retry?")
+    results = model.results()
+    for number, name in enumerate(CALLS, 1):
+        answer, is_error = results.get(f"toolu_{number}", (last_line(text), True))
+        is_right = code == 0 and not is_error and "quoted from old transcripts" in answer
+        checks.check(f"claude -p calls {name}", is_right, "" if is_right else answer[:200])
+    model = Model({})
+    place.environment["ANTHROPIC_BASE_URL"] = model.url
+    id = next((word for word in results.get("toolu_1", ("",))[0].split() if word.startswith("05000001-")), "")
+    code, text = place.run(place.bin / "claude", "--resume", id, "-p", "And then?")
+    is_resumed = any("Retry-After: 17" in json.dumps(request) for request in model.requests)
+    checks.check("claude --resume continues a session that was found", code == 0 and is_resumed, last_line(text))
+    for name in ["ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"]:
+        del place.environment[name]
 
 
 def codex(checks, place):

@@ -72,6 +72,9 @@ fn wrong_calls_are_explained_with_a_correct_one() {
         ("search_history", json!({"querry": "x"}), "did you mean \"query\"?"),
         ("search_history", json!({"query": "x", "since": "gestern mittag"}), "gestern mittag"),
         ("read_conversation", json!({}), "\"id\" is missing"),
+        ("file_history", json!({"path": " "}), "\"path\" is missing"),
+        ("list_sessions", json!(["x"]), "the arguments must be an object"),
+        ("read_conversation", json!({"id": session(1), "around": uuid(1)}), "no session"),
         ("read_conversation", json!({"id": "ffffffff"}), "no session, subagent or message begins with \"ffffffff\""),
         ("outline_conversation", json!({"id": "0"}), "too short"),
         ("file_history", json!({"path": 3}), "\"path\" must be a text"),
@@ -86,6 +89,46 @@ fn wrong_calls_are_explained_with_a_correct_one() {
     assert!(unknown["error"]["message"].as_str().is_some_and(|text| text.contains("list_sessions")), "{unknown}");
 }
 
+/// Only a wrong call needs a correct one.
+#[test]
+fn an_index_of_a_newer_program_is_explained_in_one_line() {
+    let env = fixtures();
+    let meta = env.index_folder().join("meta.json");
+    let text = std::fs::read_to_string(&meta).expect("read");
+    let newer = text.replace("\\\"format\\\":", "\\\"format\\\":99");
+    assert_ne!(newer, text, "{text}");
+    std::fs::write(&meta, newer).expect("written");
+    let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
+    let answer = client.call("search_history", &json!({"query": "oauth"}));
+    assert!(answer.is_error && answer.text.contains("newer"), "{}", answer.text);
+    assert_eq!(answer.text.lines().count(), 1, "{}", answer.text);
+}
+
+#[test]
+fn a_message_of_another_session_is_no_place_to_read_around() {
+    let env = fixtures();
+    let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
+    let ids = client.call("search_history", &json!({"query": "token refresh gives up", "limit": 1})).ids();
+    let other = client.call("list_sessions", &json!({"project": "lantern-shop", "limit": 1})).ids();
+    let read = |client: &mut Client, id: &str| client.call("read_conversation", &json!({"id": id, "around": ids[1]}));
+    assert!(!read(&mut client, &ids[0]).is_error);
+    let answer = read(&mut client, &other[0]);
+    assert!(answer.is_error && answer.text.contains("is not a message of"), "{}", answer.text);
+}
+
+/// A query may lead into the conversation of a subagent.
+#[test]
+fn reading_at_a_query_reads_the_conversation_of_its_hit() {
+    let env = fixtures();
+    for (query, uuid) in [
+        ("does refresh --dry-run wait", "05010017-a000-4000-8000-000500010017"),
+        ("aborts the whole payout run", "05110005-a000-4000-8000-000500110005"),
+    ] {
+        let shown = env.run(&["show", "05000001", "--query", query, "--format", "agent"]).stdout;
+        assert!(shown.contains(uuid), "{query}: {shown}");
+    }
+}
+
 #[test]
 fn nothing_is_an_answer() {
     let env = fixtures();
@@ -94,6 +137,126 @@ fn nothing_is_an_answer() {
     assert!(!answer.is_error && answer.text.starts_with("match: none · 0 hits"), "{}", answer.text);
     assert!(answer.ids().is_empty() && answer.quoted().is_empty(), "{}", answer.text);
     assert!(answer.text.contains("hint: "), "{}", answer.text);
+}
+
+/// A question about a name that occurs nowhere has no answer, whatever else it mentions. Other words may be missing.
+#[test]
+fn a_name_that_occurs_nowhere_means_no_match() {
+    let env = Env::new();
+    let id = session(1);
+    let (question, answer) = ("Should we keep the session cache?", "Yes, we moved the session cache to postgres.");
+    env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, question) + &answer_line(&id, 2, answer));
+    env.index();
+    let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
+    for (query, is_found) in [
+        ("when did we move the session cache to zorbulon", false),
+        ("When did we move the session cache to Nightingale?", false),
+        ("why did the ZorbulonError come from the cache", false),
+        ("zorbulon cache", false),
+        ("when did we move the session cache to postgres", true),
+        ("when did we move the session cache to potsgres", true),
+        ("why did we gladly move the cheerful session cache", true),
+        ("wann haben wir den cache nach postgres verlegt", true),
+    ] {
+        let answer = client.call("search_history", &json!({"query": query}));
+        let quality = answer.text.lines().next().expect("a line");
+        assert_eq!(!quality.starts_with("match: none · 0 hits"), is_found, "{query}: {}", answer.text);
+        assert_eq!(answer.quoted().is_empty(), !is_found, "{query}: {}", answer.text);
+    }
+    let keywords = client.call("search_history", &json!({"query": "zorbulon cache"})).text;
+    assert!(keywords.contains("nothing contains zorbulon"), "{keywords}");
+    assert!(keywords.contains("hint: try without what occurs nowhere: cache ("), "{keywords}");
+    let ran = env.run(&["search", "zorbulon", "cache", "--format", "agent"]);
+    assert!(ran.code == 1 && ran.stdout.starts_with("match: none"), "{}", ran.stdout);
+    // People see what there is.
+    assert_eq!(env.run(&["search", "zorbulon", "cache"]).code, 0);
+}
+
+/// A name that only some tool printed, next to nothing of the question, is not an answer either.
+#[test]
+fn a_name_that_no_good_hit_contains_means_no_match() {
+    let env = Env::new();
+    let id = session(1);
+    let said = |number: u32| {
+        let text = format!("We should decide whether to rewrite the parser of the session cache, take {number}.");
+        user_line(&id, number * 2, &text) + &answer_line(&id, number * 2 + 1, &text)
+    };
+    let printed = user_line(&id, 100, "list of languages").replace(
+        "\"list of languages\"",
+        r#"[{"type":"tool_result","tool_use_id":"t","content":"ada apl cobol forth"}]"#,
+    );
+    env.write(format!("-home-u-x/{id}.jsonl"), (1..8).map(said).collect::<String>() + &printed);
+    env.index();
+    let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
+    let mut ask = |query: &str| client.call("search_history", &json!({"query": query})).text;
+    let answer = ask("did we decide to rewrite the parser in COBOL");
+    assert!(answer.starts_with("match: none · 0 hits\nmissing: COBOL\n"), "{answer}");
+    assert!(answer.contains("hint: try only the names: COBOL (1 hit)"), "{answer}");
+    assert!(ask("did we decide to rewrite the parser").starts_with("match: all words"));
+    let weak = ask("who decided to repaint the wooden garden fence");
+    assert!(weak.starts_with("match: some words") && weak.contains("note: hardly a match: "), "{weak}");
+    assert!(ask("COBOL").contains("«cobol»"));
+}
+
+#[test]
+fn answers_say_how_current_they_are_and_whether_a_session_can_be_resumed() {
+    let env = Env::new();
+    let here = env.path().join("here");
+    std::fs::create_dir(&here).expect("made");
+    for (number, folder) in [(1, "/nowhere/at/all"), (2, here.to_str().expect("a path"))] {
+        let id = session(number);
+        let line = user_line(&id, number, "a question about folders").replace("/home/u/x", folder);
+        env.write(format!("-home-u-x/{id}.jsonl"), line);
+    }
+    env.index();
+    let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
+    let answer = client.call("search_history", &json!({"query": "question about folders"})).text;
+    for (id, expected) in
+        [(session(1), "resumable: false, its folder no longer exists"), (session(2), "resumable: true")]
+    {
+        let line = answer.lines().find(|line| line.starts_with(&format!("session {id} "))).expect("a session");
+        assert!(line.ends_with(expected), "{line}");
+    }
+    assert!(answer.contains("\nnote: the index is up to date\n"), "{answer}");
+    assert!(answer.contains("\nnote: newest message in the index: 2026-"), "{answer}");
+}
+
+#[test]
+fn a_hit_comes_with_its_other_half() {
+    let env = fixtures();
+    let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
+    let mut ask = |query: &str, kind: &str| -> String {
+        client
+            .call("search_history", &json!({"query": query, "kind": (!kind.is_empty()).then_some(kind), "hits": 5}))
+            .text
+    };
+    let prompt = ask("token refresh gives up after the first HTTP 429", "said");
+    assert!(prompt.contains("  end of the answer, message "), "{prompt}");
+    let output = ask("retry after", "output");
+    assert!(output.contains("- output · ") && output.contains("  the call, message "), "{output}");
+    let agents = ask("Retry-After clients", "");
+    assert!(agents.contains(" of this session, started by message "), "{agents}");
+}
+
+/// Claude Code deletes old transcripts; the index keeps them.
+#[test]
+fn a_deleted_transcript_is_found_and_read_but_not_resumed() {
+    let env = Env::new();
+    (2..4).for_each(|number| {
+        env.write(format!("-home-u-x/{}.jsonl", session(number)), user_line(&session(number), number * 1000, "kept"));
+    });
+    let (id, _) = long_session(&env);
+    std::fs::remove_file(env.file(format!("-home-u-x/{id}.jsonl"))).expect("removed");
+    env.index();
+    let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
+    for (tool, arguments) in [
+        ("search_history", json!({"query": "message0007"})),
+        ("read_conversation", json!({"id": id})),
+        ("list_sessions", json!({})),
+    ] {
+        let answer = client.call(tool, &arguments);
+        assert!(answer.text.contains("resumable: false") && !answer.quoted().is_empty(), "{}", answer.text);
+    }
 }
 
 #[test]
@@ -188,6 +351,28 @@ fn around_a_message_shows_it_with_its_neighbours() {
     {
         assert_eq!(shown.contains(word), is_there, "{word}");
     }
+}
+
+#[test]
+fn show_for_agents_ends_where_it_is_told() {
+    let env = Env::new();
+    let (id, _) = long_session(&env);
+    let ran = env.run(&["show", &id, "--format", "agent", "--budget", "40000", "--from", "3", "--to", "4"]);
+    for (word, is_there) in
+        [("message0001", false), ("message0002", true), ("message0003", true), ("message0004", false)]
+    {
+        assert_eq!(ran.stdout.contains(word), is_there, "{word}");
+    }
+    assert!(ran.stdout.trim_end().ends_with("end of this range"), "{}", ran.stdout);
+}
+
+#[test]
+fn show_for_agents_says_that_its_query_is_not_in_the_session() {
+    let env = Env::new();
+    let (id, _) = long_session(&env);
+    let ran = env.run(&["show", &id, "--query", "zorbulon", "--format", "agent"]);
+    assert!(ran.stdout.contains("note: nothing in this session matches zorbulon"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("message0000"), "{}", ran.stdout);
 }
 
 /// Texts that try to leave the frame, and a secret.
@@ -301,7 +486,8 @@ fn a_missing_index_is_explained_and_built() {
         if !answer.is_error && answer.text.starts_with("match: all words") {
             break;
         }
-        assert!(answer.text.contains("index"), "{}", answer.text);
+        // Not "nothing was found": nothing was read yet.
+        assert!(answer.is_error && answer.text.contains("there is no index yet"), "{}", answer.text);
         assert!(std::time::Instant::now() < deadline, "{}", answer.text);
     }
     assert_eq!(client.leave().0, Some(0));

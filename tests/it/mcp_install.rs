@@ -177,6 +177,18 @@ fn files_of_unknown_form_and_foreign_servers_are_not_changed() {
 }
 
 #[test]
+fn a_file_of_unknown_form_does_not_keep_the_others_from_their_entry() {
+    let env = home();
+    std::fs::write(path(&env, FILES[1].1), "a = ").expect("written");
+    for (args, others) in [(&["install"], 5), (&["status"], 5), (&["uninstall"], 5)] {
+        let ran = run(&env, args);
+        assert_eq!((ran.code, ran.stdout.lines().count()), (2, others), "{args:?} {}", ran.stdout);
+        assert!(ran.stderr.contains("config.toml: cannot parse the file"), "{}", ran.stderr);
+    }
+    assert_eq!(read(path(&env, FILES[1].1)), "a = ");
+}
+
+#[test]
 fn only_clients_that_are_here_are_touched_unless_named() {
     let env = unused_home();
     std::fs::create_dir_all(path(&env, ".cursor")).expect("made");

@@ -17,7 +17,7 @@ use crate::archive::note::Note;
 use crate::archive::request::{Context, ConversationRequest, Filters, SearchRequest};
 use crate::archive::search::search;
 use crate::archive::sessions::Session;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::index::Reader;
 use crate::query::Query;
 use crate::untrusted::Untrusted;
@@ -83,6 +83,10 @@ pub(crate) fn answer(
     }
     let conversation = Conversation::open(reader, &target)?;
     let place = target.uuid.as_deref().map(|uuid| conversation.place_of(uuid)).transpose()?.flatten();
+    if let Some(around) = request.around.as_ref().filter(|_| place.is_none()) {
+        let what = format!("{around:?} is not a message of {:?}", request.id);
+        return Err(Error::new(ErrorKind::Usage, what));
+    }
     let (before, after) = request.context.map_or((BEFORE, 0), |around| (around.max(1), around.max(1)));
     let scope = Scope {
         meta: request.meta,

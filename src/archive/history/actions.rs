@@ -15,6 +15,9 @@ use crate::transcript::discover::SourceKind;
 use crate::transcript::{Call, Hunk};
 use crate::untrusted::Untrusted;
 
+/// The time of a call may be this much before that of the prompt above it, in milliseconds.
+const CLOCK_SKEW: i64 = 60_000;
+
 /// One action on a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Action {
@@ -126,7 +129,8 @@ impl<'r> View<'r> {
         let call = &tool_call.call;
         let own = self.known.file(tool_call.key)?;
         let Some(agent) = own.as_ref().filter(|file| file.source_kind() == SourceKind::Agent) else {
-            return self.prompt_in(tool_call.key, call.timestamp.unwrap_or(i64::MAX), call.line);
+            let time = call.timestamp.map_or(i64::MAX, |time| time.saturating_add(CLOCK_SKEW));
+            return self.prompt_in(tool_call.key, time, call.line);
         };
         // A subagent has no prompts by a person. The prompt that led to it is in its parent's transcript.
         let started = agent.first.or(call.timestamp).unwrap_or(i64::MAX);

@@ -119,6 +119,9 @@ pub struct Hit {
     /// Its other half, if it was asked for and is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counterpart: Option<Counterpart>,
+    /// The id of the message whose call started the subagent, if it was asked for and is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_started_by: Option<Untrusted>,
     /// The messages before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<NearbyMessage>,

@@ -1,5 +1,6 @@
 //! Adds the answer to a prompt that was found, and the call to a result that was found. People search for the words of
-//! a question, but want its answer. An output is of little use without its command.
+//! a question, but want its answer. An output is of little use without its command, nor is what a subagent found without
+//! the call that started it.
 
 use std::borrow::Cow;
 
@@ -24,6 +25,17 @@ pub(super) fn of(reader: &Reader, file: FileKey, hit: &Document, reveal: bool) -
         Kind::ToolResult | Kind::Output => call_of(reader, file, hit, reveal),
         _ => Ok(None),
     }
+}
+
+/// Returns the id of the message whose call started the subagent of a hit.
+pub(super) fn starting_call(reader: &Reader, file: FileKey, hit: &Document) -> Result<Option<Untrusted>> {
+    let own = hit.agent.as_ref().map(|_| reader.checkpoint(file)).transpose()?.flatten();
+    let Some(prompt) = own.and_then(|own| own.state.totals.sent_by) else { return Ok(None) };
+    let Some(parent) = reader.session_summary(&hit.session)? else { return Ok(None) };
+    let steps = reader.outline(parent.key())?;
+    let call = steps.iter().find(|step| step.kind == Kind::ToolUse && step.text_hash == prompt);
+    let call = call.map(|step| reader.read(step)).transpose()?;
+    Ok(call.and_then(|call| call.uuid).map(Untrusted::new))
 }
 
 /// Returns the end of the last answer to a prompt.

@@ -40,14 +40,18 @@ impl<'a> View<'a> {
                 session = self.known.session(&document)?;
             }
             let (before, after) = context::around(self.reader, found, &document, self.request)?;
-            let counterpart = match self.request.counterpart {
-                true => counterpart::of(self.reader, key, &document, self.request.reveal)?,
-                false => None,
+            let (counterpart, starting_call) = match self.request.counterpart {
+                true => (
+                    counterpart::of(self.reader, key, &document, self.request.reveal)?,
+                    counterpart::starting_call(self.reader, key, &document)?,
+                ),
+                false => (None, None),
             };
             let mut hit = self.hit(found, key, document, &session)?;
             hit.factors = ranked.factors(found);
             hit.weak = hit.factors.is_some_and(|factors| factors.is_weak());
-            (hit.before, hit.after, hit.counterpart) = (before, after, counterpart);
+            (hit.before, hit.after) = (before, after);
+            (hit.counterpart, hit.agent_started_by) = (counterpart, starting_call);
             hits.push(hit);
         }
         Ok(SessionHits { session, hits, total: group.total })
@@ -88,6 +92,7 @@ impl<'a> View<'a> {
             weak: false,
             snippet,
             counterpart: None,
+            agent_started_by: None,
             before: Vec::new(),
             after: Vec::new(),
             resume: session.can_be_resumed().then(|| format!("unspool resume {}", session.id.raw())),

@@ -43,6 +43,7 @@ pub(super) fn interpret(reader: &Reader, request: &SearchRequest, context: &Cont
         around: (request.before.min(AROUND_CAP), request.after.min(AROUND_CAP)),
         after: request.cursor.as_ref().map(|text| parse_cursor(text, request)).transpose()?,
         now: context.now_ms(),
+        strict_names: request.strict_names,
         counterpart: request.counterpart,
         reveal: request.reveal,
     })

@@ -26,6 +26,8 @@ use fill_hits::View;
 pub use match_quality::Match;
 use page::Cursor;
 
+/// Out of this many significant words, a hit must lack at least two to be hardly a match.
+const HARDLY: usize = 3;
 /// Number of views that show the hits of an answer in parallel.
 const VIEWS: usize = 16;
 
@@ -50,6 +52,8 @@ pub(crate) struct Question {
     pub after: Option<Cursor>,
     /// The time, in milliseconds since 1970.
     pub now: i64,
+    /// True to find nothing if the query has a name that occurs nowhere.
+    pub strict_names: bool,
     /// True to add the other half of each hit.
     pub counterpart: bool,
     /// True to show secrets.
@@ -63,7 +67,8 @@ pub(crate) fn search(reader: &Reader, request: &SearchRequest, context: &Context
     answer.next = answer.next.map(|cursor| cursor.of(interpret::fingerprint(request)));
     let mut found = answer.into_answer(&question);
     if found.total_hits == 0 {
-        let is_explained = found.notes.iter().any(|note| matches!(note, Note::UnknownWord { .. }));
+        let is_explained =
+            found.notes.iter().any(|note| matches!(note, Note::UnknownWord { .. } | Note::AbsentNames { .. }));
         found.notes.extend((!is_explained).then(|| Note::Nothing { query: question.query.text.clone() }));
         let conditions = all_conditions(&question, &question.query).conditions;
         found.notes.extend(filters::unmatched_patterns(&conditions)?);
@@ -97,8 +102,12 @@ struct Found {
     corrections: Vec<(String, String)>,
     /// Words that occur nowhere, with similar ones, if no word of the query occurs.
     nowhere: Vec<(String, Vec<String>)>,
+    /// Names that occur, but not in the best hits for the query.
+    absent: Vec<String>,
     /// Words that none of the best hits contains together with the others.
     missing: Vec<String>,
+    /// The number of significant words in the query.
+    significant: usize,
     /// Set if the hits of a question in prose were ranked by what was said.
     by_said: bool,
     parts_only: bool,
@@ -123,7 +132,11 @@ impl Found {
         notes.extend(self.nowhere.into_iter().map(|(word, similar)| Note::UnknownWord { word, similar }));
         // A question in prose hardly ever has an answer with all its words.
         let is_unexplained = matched == Match::Some && !self.by_said && !self.parts_only && !self.thinned;
+        let (lacking, of) = (self.missing.len(), self.significant);
+        let is_hardly = question.strict_names && of >= HARDLY && lacking * HARDLY >= of * (HARDLY - 1);
         let others = [
+            (is_hardly, Note::HardlyAMatch { found: of.saturating_sub(lacking), of }),
+            (!self.absent.is_empty(), Note::AbsentNames { names: self.absent }),
             (self.as_plain_words, Note::AsPlainWords),
             (is_unexplained, Note::SomeWords { missing: self.missing.clone() }),
             (self.parts_only, Note::PartsOnly { query: query.text.clone() }),
@@ -197,6 +210,13 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
         .then(|| Query { shape: Shape::Path, ..query.clone() });
     let query = named_file.as_ref().unwrap_or(query);
     let corrections = reader.corrections(query)?;
+    if question.strict_names {
+        let names = words_of(query, &reader.unheard_names(query, &corrections)?);
+        if !names.is_empty() {
+            let nowhere = names.iter().map(|name| (name.clone(), Vec::new())).collect();
+            return Ok(Found { nowhere, ..without_names(reader, question, query, names)? });
+        }
+    }
     let search = Search {
         query,
         filter: &question.filter,
@@ -208,6 +228,12 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
     let mut ranked = rank(reader, &search)?;
     let by_said = may_rank_said(&search) && reader.rank_said(&search, &mut ranked)?;
     let incomplete = exact::keep_matching(reader, query, &mut ranked)?;
+    if question.strict_names && !ranked.hits().is_empty() {
+        let names = words_of(query, &reader.absent_names(&search, &ranked)?);
+        if !names.is_empty() {
+            return Ok(Found { absent: names.clone(), ..without_names(reader, question, query, names)? });
+        }
+    }
     let page = page::cut(&mut ranked, question);
     // In parallel, because decompressing the texts to show takes most of the time of a search.
     let marks = Marks::new(query, &corrections);
@@ -240,7 +266,14 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
     }
     let corrections = similar.into_iter().filter_map(|(word, similar)| Some((word, similar.into_iter().next()?)));
     let missing = words_of(query, &reader.missing_pieces(&search, &ranked)?);
-    Ok(Found { corrections: corrections.collect(), missing, ..found })
+    let significant = reader.significant_pieces(query);
+    Ok(Found { corrections: corrections.collect(), missing, significant, ..found })
+}
+
+/// Returns an answer without hits, because these names are missing.
+fn without_names(reader: &Reader, question: &Question, query: &Query, missing: Vec<String>) -> Result<Found> {
+    let unknown = reader.unknown_names(&all_conditions(question, query))?;
+    Ok(Found { missing, unknown, ..Found::default() })
 }
 
 /// Finds and ranks the hits of a search.

@@ -5,7 +5,8 @@ use crate::archive::search::exact::keep_matching;
 use crate::archive::search::{Question, all_conditions, similar_words};
 use crate::error::Result;
 use crate::index::{Corrections, Reader, Search, Sort};
-use crate::query::{Condition, Filter, Query};
+use crate::query::english::names;
+use crate::query::{Condition, Filter, Query, is_prose};
 
 /// The option that includes the running session.
 const CURRENT: &str = "--include-current";
@@ -17,7 +18,7 @@ const SIMILAR_TRIED: usize = 3;
 pub(super) fn suggestions(reader: &Reader, question: &Question) -> Result<Vec<Suggestion>> {
     let mut found = Vec::new();
     let mut attempt = |suggestion: Suggestion, query: &Query, filter: &Filter| -> Result<()> {
-        let hits = count(reader, query, filter)?;
+        let hits = count(reader, query, filter, question.strict_names)?;
         if hits > 0 {
             found.push(Suggestion { hits, ..suggestion });
         }
@@ -31,6 +32,12 @@ pub(super) fn suggestions(reader: &Reader, question: &Question) -> Result<Vec<Su
     }
     for (words, other) in with_similar_words(reader, question)? {
         attempt(Suggestion { query: Some(words), ..named("a similar word") }, &other, filter)?;
+    }
+    if let Some((words, other)) = without_unheard_names(reader, question)? {
+        attempt(Suggestion { query: Some(words), ..named("without what occurs nowhere") }, &other, filter)?;
+    }
+    if let Some((words, other)) = only_names(reader, question)? {
+        attempt(Suggestion { query: Some(words), ..named("only the names") }, &other, filter)?;
     }
     if filter.without_session.is_some() {
         let filter = Filter { without_session: None, ..filter.clone() };
@@ -54,7 +61,9 @@ pub(super) fn suggestions(reader: &Reader, question: &Question) -> Result<Vec<Su
 fn with_similar_words(reader: &Reader, question: &Question) -> Result<Vec<(String, Query)>> {
     let query = &question.query;
     let corrections = reader.corrections(query)?;
-    if !corrections.all_guessed() || !query.needs.is_empty() || !query.conditions.is_empty() {
+    let has_unheard_name = question.strict_names && !reader.unheard_names(query, &corrections)?.is_empty();
+    let is_guess = corrections.all_guessed() || has_unheard_name;
+    if !is_guess || !query.needs.is_empty() || !query.conditions.is_empty() {
         return Ok(Vec::new());
     }
     let similar = similar_words(&corrections);
@@ -66,12 +75,40 @@ fn with_similar_words(reader: &Reader, question: &Question) -> Result<Vec<(Strin
     };
     let texts = (0..most.min(SIMILAR_TRIED))
         .map(|choice| query.text.split_whitespace().map(|typed| word(typed, choice)).collect::<Vec<_>>().join(" "));
-    Ok(texts.filter_map(|text| Query::plain(&text).ok().map(|other| (text, other))).collect())
+    let others = texts.filter(|text| *text != query.text);
+    Ok(others.filter_map(|text| Query::plain(&text).ok().map(|other| (text, other))).collect())
+}
+
+/// Returns the query without names that occur nowhere. Without its name, a question in prose asks for something else.
+fn without_unheard_names(reader: &Reader, question: &Question) -> Result<Option<(String, Query)>> {
+    let query = &question.query;
+    if !question.strict_names || is_prose(query) {
+        return Ok(None);
+    }
+    let unheard = super::words_of(query, &reader.unheard_names(query, &reader.corrections(query)?)?);
+    let is_heard = |typed: &&str| !unheard.iter().any(|name| typed.contains(name.as_str()));
+    let text = query.text.split_whitespace().filter(is_heard).collect::<Vec<_>>().join(" ");
+    Ok(Query::plain(&text).ok().filter(|_| text != query.text).map(|other| (text, other)))
+}
+
+/// Returns the names in the query, if all of them occur and there are other words too.
+fn only_names(reader: &Reader, question: &Question) -> Result<Option<(String, Query)>> {
+    let query = &question.query;
+    let names = names(query);
+    let is_other = question.strict_names && !names.is_empty() && names.len() < query.chunks.len();
+    if !is_other || !reader.unheard_names(query, &reader.corrections(query)?)?.is_empty() {
+        return Ok(None);
+    }
+    let text = super::words_of(query, &names).join(" ");
+    Ok(Query::plain(&text).ok().map(|other| (text, other)))
 }
 
 /// Returns the number of hits.
-fn count(reader: &Reader, query: &Query, filter: &Filter) -> Result<usize> {
+fn count(reader: &Reader, query: &Query, filter: &Filter, strict_names: bool) -> Result<usize> {
     let corrections: Corrections = reader.corrections(query)?;
+    if strict_names && !reader.unheard_names(query, &corrections)?.is_empty() {
+        return Ok(0);
+    }
     let search = Search { query, filter, corrections: &corrections, sort: Sort::Relevance, strict: false, now: 0 };
     let mut ranked = reader.find(&search)?;
     keep_matching(reader, query, &mut ranked)?;

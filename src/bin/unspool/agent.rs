@@ -57,30 +57,40 @@ pub(crate) fn search(archive: &Archive, request: &SearchRequest, context: &Conte
 /// Reads a part of a conversation.
 pub(crate) fn read(archive: &Archive, part: Part, context: &Context, view: &mut View) -> Result<Found> {
     let mut reading = part.reading;
-    // A message identifies the conversation that it is in, even if that is a subagent's.
-    let id = part.around.clone().unwrap_or_else(|| part.id.clone());
+    let mut id = part.id.clone();
+    let mut opened = None;
     if reading.from == 0 {
         let request = ConversationRequest {
-            id: part.id.clone(),
+            id: part.id,
             around: part.around,
             query: part.query,
             ..ConversationRequest::default()
         };
         let answer = archive.conversation(&request, context)?;
+        // The place may be in the conversation of a subagent.
+        id = answer.target.agent.as_ref().unwrap_or(&answer.target.session).clone();
         if let Some(place) = answer.place {
             let at = answer.lines.partition_point(|line| *line < place);
             let first = at.saturating_sub(part.before.unwrap_or(BEFORE));
             reading.from = answer.lines.get(first).copied().unwrap_or(place).min(place);
             let last = part.after.and_then(|after| answer.lines.get(at + after).copied());
             reading.to = reading.to.or(last);
+        } else {
+            opened = Some(answer);
         }
     }
     view.next.set("id", id.as_str().into());
     if let Some(to) = reading.to {
         view.next.set("to", to.into());
     }
-    let request = ConversationRequest { id, from: Some(reading.from), ..ConversationRequest::default() };
-    let text = view.conversation(archive.conversation(&request, context)?, reading)?;
+    let answer = match opened {
+        Some(answer) => answer,
+        None => {
+            let request = ConversationRequest { id, from: Some(reading.from), ..ConversationRequest::default() };
+            archive.conversation(&request, context)?
+        }
+    };
+    let text = view.conversation(answer, reading)?;
     Ok(Found { text, is_something: true })
 }
 

@@ -4,9 +4,11 @@ use crate::error::Result;
 use crate::index::rank::candidates::term;
 use crate::index::rank::collect::RawHit;
 use crate::index::rank::common_words::significant;
+use crate::index::rank::spelling::Corrections;
 use crate::index::rank::weights::TOP_HITS;
 use crate::index::rank::{Ranked, Search};
 use crate::index::read::Reader;
+use crate::query::english::names;
 use crate::query::{Chunk, Query};
 
 impl Reader {
@@ -29,6 +31,11 @@ impl Reader {
         Ok(fewest.unwrap_or_default())
     }
 
+    /// Returns the number of significant pieces of a query.
+    pub fn significant_pieces(&self, query: &Query) -> usize {
+        significant(query).count()
+    }
+
     /// Returns the significant pieces of a query that occur nowhere.
     pub fn unknown_pieces<'q>(&self, query: &'q Query) -> Result<Vec<&'q Chunk>> {
         let mut unknown = Vec::new();
@@ -40,15 +47,59 @@ impl Reader {
         Ok(unknown)
     }
 
+    /// Returns the names in a query that occur nowhere, not even misspelled by one letter.
+    pub fn unheard_names<'q>(&self, query: &'q Query, corrections: &Corrections) -> Result<Vec<&'q Chunk>> {
+        let mut unheard = Vec::new();
+        for chunk in names(query) {
+            if self.guarded(|| self.is_unheard(chunk, corrections))? {
+                unheard.push(chunk);
+            }
+        }
+        Ok(unheard)
+    }
+
+    /// Returns the names in a query, if none of the best hits contains any of them.
+    pub fn absent_names<'q>(&self, search: &Search<'q>, ranked: &Ranked) -> Result<Vec<&'q Chunk>> {
+        let names = names(search.query);
+        let best = &ranked.hits()[..ranked.in_order().min(TOP_HITS)];
+        for (hit, name) in best.iter().flat_map(|hit| names.iter().map(move |name| (hit, name))) {
+            if self.guarded(|| self.has(name, search, hit))? {
+                return Ok(Vec::new());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Reports whether some part of a name occurs nowhere.
+    fn is_unheard(&self, name: &Chunk, corrections: &Corrections) -> tantivy::Result<bool> {
+        for whole in &name.wholes {
+            if corrections.is_certain(whole) || self.frequency(whole)? > 0 {
+                return Ok(false);
+            }
+        }
+        for term in &name.terms {
+            let is_known = corrections.is_certain(term) || !corrections.forms_of(term).is_empty();
+            if !is_known && self.frequency(term)? == 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn missing_in<'q>(&self, search: &Search<'q>, hit: &RawHit) -> tantivy::Result<Vec<&'q Chunk>> {
         let mut missing = Vec::new();
         for chunk in significant(search.query) {
-            let has_whole = self.has_any(chunk.wholes.iter().map(String::as_str), search, hit)?;
-            if !has_whole && !self.has_all(&chunk.terms, search, hit)? {
+            if !self.has(chunk, search, hit)? {
                 missing.push(chunk);
             }
         }
         Ok(missing)
+    }
+
+    /// Reports whether a hit contains a piece of the query.
+    fn has(&self, chunk: &Chunk, search: &Search<'_>, hit: &RawHit) -> tantivy::Result<bool> {
+        let has_whole = self.has_any(chunk.wholes.iter().map(String::as_str), search, hit)?;
+        Ok(has_whole || self.has_all(&chunk.terms, search, hit)?)
     }
 
     fn has_all(&self, terms: &[String], search: &Search<'_>, hit: &RawHit) -> tantivy::Result<bool> {

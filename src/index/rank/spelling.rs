@@ -18,6 +18,7 @@ use crate::index::rank::weights::{
     LOOKED_THROUGH, MEANT, OTHER_FORM,
 };
 use crate::index::read::Reader;
+use crate::query::english::is_ordinary;
 use crate::query::inflect;
 use crate::query::names;
 use crate::query::{Chunk, Node, Query, Shape};
@@ -70,6 +71,17 @@ impl Corrections {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[Meant])> {
         let misspelled = self.meant.iter().filter(|(term, _)| tokenize::single(term).is_none());
         misspelled.map(|(term, meant)| (term.as_str(), meant.as_slice()))
+    }
+
+    /// Reports whether the correction of a word is hardly a coincidence: a longer word, ordinary words that were written
+    /// as one, or a word with the same first letter and at most one letter that differs.
+    pub fn is_certain(&self, term: &str) -> bool {
+        let is_alike = |other: &Meant| {
+            let is_longer = !self.guessed.contains(term) && !other.term.contains(' ');
+            let is_near = same_start(term, &other.term) && names::distance(term, &other.term) < 2;
+            is_longer || is_near || other.term.contains(' ') && other.term.split(' ').all(is_ordinary)
+        };
+        self.of(term).is_some_and(|meant| meant.iter().any(is_alike))
     }
 
     /// Reports whether no significant word of the query occurs anywhere, not even as a part of another. Hits for words

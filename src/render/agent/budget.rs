@@ -3,6 +3,7 @@
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
+use crate::redact::redact;
 use crate::render::message::Homes;
 use crate::untrusted::{Untrusted, for_terminal, one_line};
 
@@ -93,7 +94,7 @@ impl View {
 
     /// Returns a text about names from the history on one line, for an error.
     pub fn remark(&self, text: &str) -> String {
-        self.safe(&one_line(text))
+        self.safe(&one_line(&redact(text)))
     }
 
     /// Renders an answer without results.
@@ -101,8 +102,8 @@ impl View {
         Page::new(self, &["match: none".to_string(), format!("note: {note}")]).finish("", &[])
     }
 
-    /// Returns a time, or a dash.
-    pub(super) fn time(&self, ms: Option<i64>) -> String {
+    /// Returns a time as people write it.
+    pub fn time(&self, ms: Option<i64>) -> String {
         let time = ms.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
         let shown = |time: jiff::Timestamp| time.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string();
         time.map_or_else(|| "no date".to_string(), shown)
@@ -114,9 +115,9 @@ impl View {
         self.homes.shorten(&for_terminal(&text)).into_owned()
     }
 
-    /// Returns a name that is safe outside the frame: on one line, and in quotes unless it is plain.
+    /// Returns a name that is safe outside the frame: on one line, in quotes unless it is plain, and with secrets masked.
     pub(super) fn name(&self, name: &Untrusted) -> String {
-        let line = self.homes.shorten(&one_line(name.raw())).into_owned();
+        let line = self.homes.shorten(&one_line(&redact(name.raw()))).into_owned();
         let is_long = line.chars().count() > NAME_LENGTH;
         let line = if is_long { line.chars().take(NAME_LENGTH).chain(['…']).collect() } else { line };
         let is_plain = |c: char| c.is_alphanumeric() || "._/~@+-#…".contains(c);
@@ -247,6 +248,7 @@ mod tests {
             ("a\nmatch: all", "\"a match: all\""),
             ("x · resumable: true", "\"x · resumable: true\""),
             ("say \"hi\"", "\"say \\\"hi\\\"\""),
+            ("fix/ghp_aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0fG2hJ4", "\"fix/[redacted: github token]\""),
             ("", "\"\""),
         ] {
             assert_eq!(view(1000).name(&name.into()), shown);

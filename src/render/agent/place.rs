@@ -5,6 +5,8 @@ use crate::document::{Kind, Role};
 use crate::render::agent::budget::{View, cut, quoted};
 use crate::untrusted::Untrusted;
 
+/// Characters of a date.
+const DATE: usize = 10;
 /// Characters of a title.
 const TITLE_LENGTH: usize = 120;
 
@@ -37,8 +39,9 @@ pub(super) fn place(view: &View, project: &Untrusted, branch: &Untrusted, times:
         parts.push(format!("branch {}", view.name(branch)));
     }
     let (first, last) = (view.time(times.0), view.time(times.1));
-    if times.0.is_some() && first.get(..10) != last.get(..10) {
-        parts.push(format!("first {first}"));
+    if times.0.is_some() && first != last {
+        let is_same_day = first.get(..DATE) == last.get(..DATE);
+        parts.push(format!("first {}", if is_same_day { first[DATE..].trim_start() } else { &first }));
     }
     parts.push(format!("last {last}"));
     parts.join(" · ")
@@ -47,6 +50,7 @@ pub(super) fn place(view: &View, project: &Untrusted, branch: &Untrusted, times:
 /// Returns whether a session can be resumed, and if not, why.
 pub(super) fn resumable(session: &SessionInfo) -> &'static str {
     match session {
+        _ if session.can_be_resumed() && session.folder_missing => "resumable: false, its folder no longer exists",
         _ if session.can_be_resumed() => "resumable: true",
         _ if session.gone => "resumable: false, transcript deleted",
         _ if session.agents_only => "resumable: false, only its subagents are known",

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::archive::SearchAnswer;
 use crate::archive::search::{Hit, Match, SessionHits};
 use crate::archive::snippet::Snippet;
+use crate::archive::{Note, SearchAnswer};
 use crate::document::Kind;
 use crate::render::agent::budget::{Page, View, count, cut, quoted};
 use crate::render::agent::place::{place, resumable, speaker, title};
@@ -23,11 +23,13 @@ impl View {
         let mut page = Page::new(self, &head(answer));
         if answer.matched == Match::None {
             let hints: Vec<String> = answer.suggestions.iter().take(3).map(suggestion).collect();
-            let hint = if hints.is_empty() {
-                "hint: nothing in the indexed sessions matches; say so, or try other words for the same thing"
-                    .to_string()
-            } else {
-                format!("hint: try {}", hints.join("; or "))
+            let hint = match answer.behind {
+                Some(_) => "hint: the index has not read everything yet; ask again in a minute".to_string(),
+                None if hints.is_empty() => {
+                    "hint: nothing in the indexed sessions matches; say so, or try other words for the same thing"
+                        .to_string()
+                }
+                None => format!("hint: try {}", hints.join("; or ")),
             };
             return (page.finish(&hint, &[]), 0);
         }
@@ -69,7 +71,8 @@ impl View {
         parts.push(self.time(hit.timestamp));
         parts.extend(hit.uuid.iter().map(|uuid| format!("message {}", self.name(uuid))));
         if let Some(agent) = &hit.agent {
-            parts.push(format!("in subagent {} of this session", self.name(agent)));
+            let call = hit.agent_started_by.as_ref().map(|call| format!(", started by message {}", self.name(call)));
+            parts.push(format!("in subagent {} of this session{}", self.name(agent), call.unwrap_or_default()));
         }
         if hit.error {
             parts.push("failed".to_string());
@@ -132,7 +135,9 @@ fn head(answer: &SearchAnswer) -> Vec<String> {
     if answer.by_said {
         head.push("ranked as a question: by what was said, not by what tools printed".to_string());
     }
-    head.extend(answer.notes.iter().take(3).map(|note| format!("note: {note}")));
+    // The missing words are listed already.
+    let notes = answer.notes.iter().filter(|note| !matches!(note, Note::SomeWords { .. }));
+    head.extend(notes.take(3).map(|note| format!("note: {note}")));
     head
 }
 

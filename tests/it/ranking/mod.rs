@@ -21,6 +21,7 @@ use unspool::transcript::discover::Root;
 
 use crate::corpus::plan::{Options, generate};
 use crate::support::env::Env;
+use crate::support::figures::compare;
 
 const SIZE: u64 = 24_000_000;
 const SEED: u64 = 11;
@@ -62,7 +63,7 @@ fn ranking_is_as_recorded() {
     let archive = index(&home, &home.claude());
     report(&mut shown, "fixtures", &archive, &fixtures::all());
     report(&mut shown, "fixtures, prose", &archive, &prose::about("fixtures"));
-    compare(&shown, "figures.txt");
+    compare(&shown, "ranking/figures.txt");
 }
 
 /// `UNSPOOL_REAL_SAMPLE=DIR cargo test --test it real_sample -- --ignored`, with the unpacked sample in DIR.
@@ -75,7 +76,7 @@ fn ranking_of_the_real_sample_is_as_recorded() {
     let archive = index(&env, &root);
     report(&mut shown, "real sample", &archive, &draw::all(&documents(&env, &root), EACH_REAL));
     report(&mut shown, "real sample, prose", &archive, &prose::about("real sample"));
-    compare(&shown, "figures_real.txt");
+    compare(&shown, "ranking/figures_real.txt");
 }
 
 /// Draws queries from the seeded corpus, enough of each class.
@@ -166,13 +167,4 @@ fn ask(archive: &Archive, text: &str, flat: bool) -> SearchAnswer {
 #[expect(clippy::disallowed_methods, reason = "switches of this test")]
 fn variable(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name)
-}
-
-fn compare(shown: &str, name: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/ranking").join(name);
-    if variable("UNSPOOL_BLESS").is_some() {
-        std::fs::write(&path, shown).expect("written");
-    }
-    let recorded = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(recorded == shown, "ranking has changed; UNSPOOL_BLESS=1 records it. Now:\n{shown}");
 }

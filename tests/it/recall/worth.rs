@@ -8,7 +8,7 @@
 //! Whether an agent uses a reminder cannot be measured without a model, so the figures say how often it must be of use to
 //! be cheaper than asking. `UNSPOOL_BLESS=1 cargo test worth` rewrites `figures.txt`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,7 @@ use unspool::transcript::discover::Root;
 
 use crate::corpus::plan::{Options, generate};
 use crate::support::env::Env;
+use crate::support::figures::compare;
 
 const SIZE: u64 = 24_000_000;
 const SEED: u64 = 23;
@@ -48,10 +49,11 @@ fn reminders_are_right_and_worth_their_tokens() {
     let (mut new, mut again) = (Told::default(), Told::default());
     let (mut alone, mut unknown) = (Told::default(), Told::default());
     let (mut bytes, mut asked) = (0, Vec::new());
+    let mut misses = String::new();
     for (path, changes) in &changes(&root) {
         let last = changes.iter().max_by_key(|change| &change.time).expect("a change");
         let text = reminder(&archive, path, "new");
-        new.count(&text, Some(last));
+        misses += &new.count(&text, Some(last), path);
         bytes += text.len();
         if asked.len() < ASKED {
             asked.push(price_of_asking(&env, &root, path, last));
@@ -59,9 +61,11 @@ fn reminders_are_right_and_worth_their_tokens() {
         let others = changes.iter().filter(|change| change.session != last.session);
         let before = others.max_by_key(|change| &change.time);
         let case = if before.is_some() { &mut again } else { &mut alone };
-        case.count(&reminder(&archive, path, &last.session), before);
-        unknown.count(&reminder(&archive, &format!("{path}.other"), "new"), None);
+        misses += &case.count(&reminder(&archive, path, &last.session), before, path);
+        unknown.count(&reminder(&archive, &format!("{path}.other"), "new"), None, path);
     }
+    let report = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recall_worth.txt");
+    std::fs::write(report, misses).expect("written");
     assert_eq!(unknown.told, 0, "a reminder of a file that never existed");
     let price = bytes as f64 / new.told as f64;
     let asking = asked.iter().sum::<usize>() as f64 / asked.len() as f64;
@@ -78,7 +82,7 @@ fn reminders_are_right_and_worth_their_tokens() {
     writeln!(shown, "bytes of asking for the same with two commands             {asking:>5.0}").expect("written");
     writeln!(shown, "share of reminders that must be of use to pay              {:>5.2}", price / asking)
         .expect("written");
-    compare(&shown);
+    compare(&shown, "recall/figures.txt");
 }
 
 /// The number of cases, of reminders in them, and of reminders that were right.
@@ -90,12 +94,16 @@ struct Told {
 }
 
 impl Told {
-    fn count(&mut self, text: &str, expected: Option<&Change>) {
+    /// Counts a case. Returns a line about it if the reminder is wrong.
+    fn count(&mut self, text: &str, expected: Option<&Change>, path: &str) -> String {
+        let is_right = expected.is_some_and(|change| {
+            text.contains(&format!("`unspool show {}`", &change.session[..8])) && quotes(text, &change.prompt)
+        });
         self.cases += 1;
         self.told += usize::from(!text.is_empty());
-        self.right += usize::from(expected.is_some_and(|change| {
-            text.contains(&format!("`unspool show {}`", &change.session[..8])) && quotes(text, &change.prompt)
-        }));
+        self.right += usize::from(is_right);
+        let is_wrong = !is_right && (expected.is_some() || !text.is_empty());
+        if is_wrong { format!("{path}\n{text}expected: {expected:?}\n\n") } else { String::new() }
     }
 }
 
@@ -123,25 +131,29 @@ fn price_of_asking(env: &Env, root: &Path, path: &str, change: &Change) -> usize
     list.stdout.len() + read.stdout.len()
 }
 
-/// All changes of files by sessions themselves, from the raw lines.
+/// All changes of files by sessions and their subagents, from the raw lines.
 fn changes(root: &Path) -> BTreeMap<String, Vec<Change>> {
     let mut found: BTreeMap<String, Vec<Change>> = BTreeMap::new();
-    for file in transcripts(&root.join("projects")) {
-        let text = String::from_utf8_lossy(&std::fs::read(&file).expect("read")).into_owned();
+    let mut prompts: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    // A subagent that compacts a conversation begins with a copy of it.
+    let mut copied = BTreeSet::new();
+    let (sessions, agents) = transcripts(&root.join("projects"));
+    for file in sessions.iter().chain(&agents) {
+        let text = String::from_utf8_lossy(&std::fs::read(file).expect("read")).into_owned();
         let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let mut open: BTreeMap<String, (String, Change)> = BTreeMap::new();
-        let mut prompt = String::new();
+        let is_agent = agents.contains(file);
+        let mut prompt = if is_agent { prompt_before(&lines, &prompts) } else { String::new() };
         for line in &lines {
             let text = |key: &str| line[key].as_str().unwrap_or_default().to_string();
-            let content = &line["message"]["content"];
-            if line["type"] == "user"
-                && line["isMeta"] != true
-                && line["isSidechain"] != true
-                && let Some(typed) = content.as_str()
-            {
-                prompt = typed.to_string();
+            if !copied.insert(text("uuid")) && is_agent {
+                continue;
             }
-            for block in content.as_array().into_iter().flatten() {
+            if let Some(typed) = typed(line).filter(|_| !is_agent) {
+                prompts.entry(text("sessionId")).or_default().push((text("timestamp"), typed.clone()));
+                prompt = typed;
+            }
+            for block in line["message"]["content"].as_array().into_iter().flatten() {
                 let name = block["name"].as_str().unwrap_or_default();
                 if block["type"] == "tool_use"
                     && ["Edit", "Write", "MultiEdit"].contains(&name)
@@ -168,23 +180,36 @@ fn changes(root: &Path) -> BTreeMap<String, Vec<Change>> {
     found
 }
 
-/// The transcripts of sessions, without those of subagents.
-fn transcripts(projects: &Path) -> Vec<PathBuf> {
+/// Returns what a person typed, if the line is that.
+fn typed(line: &Value) -> Option<String> {
+    if line["type"] != "user" || line["isMeta"] == true || line["isSidechain"] == true {
+        return None;
+    }
+    let content = &line["message"]["content"];
+    let blocks = content.as_array().into_iter().flatten();
+    let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
+    content.as_str().map(str::to_string).or_else(|| (!texts.is_empty()).then(|| texts.join("\n")))
+}
+
+/// Returns the last prompt of its session before a subagent began.
+fn prompt_before(agent: &[Value], prompts: &BTreeMap<String, Vec<(String, String)>>) -> String {
+    let text = |key: &str| agent.iter().find_map(|line| line[key].as_str()).unwrap_or_default();
+    let mut all = prompts.get(text("sessionId")).into_iter().flatten();
+    all.rfind(|(time, _)| time.as_str() <= text("timestamp")).map(|(_, typed)| typed.clone()).unwrap_or_default()
+}
+
+/// The transcripts of sessions, and those of their subagents.
+fn transcripts(projects: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let list = |folder: &Path| -> Vec<PathBuf> {
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
     };
-    let files = list(projects).into_iter().flat_map(|project| list(&project));
-    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
-    files.sort();
-    files
-}
-
-#[expect(clippy::disallowed_methods, reason = "a switch of this test")]
-fn compare(shown: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/recall/figures.txt");
-    if std::env::var_os("UNSPOOL_BLESS").is_some() {
-        std::fs::write(&path, shown).expect("written");
-    }
-    let recorded = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(recorded == shown, "the figures have changed; UNSPOOL_BLESS=1 records them. Now:\n{shown}");
+    let is_transcript = |path: &PathBuf| path.extension().is_some_and(|end| end == "jsonl");
+    let inside: Vec<PathBuf> = list(projects).into_iter().flat_map(|project| list(&project)).collect();
+    let agents = inside.iter().flat_map(|session| list(&session.join("subagents")));
+    let mut both = (inside.iter().filter(|path| is_transcript(path)).cloned().collect::<Vec<_>>(), agents.collect());
+    let (sessions, agents): &mut (Vec<PathBuf>, Vec<PathBuf>) = &mut both;
+    agents.retain(is_transcript);
+    sessions.sort();
+    agents.sort();
+    both
 }

@@ -3,6 +3,8 @@
 // A sealed home to run the binary in.
 pub(crate) mod env;
 pub(crate) mod mcp_client;
+// Measured figures that are committed.
+pub(crate) mod figures;
 // Lines of transcripts.
 pub(crate) mod transcript;
 // Commands with a time limit, traced, or stopped halfway.

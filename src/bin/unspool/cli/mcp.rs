@@ -76,38 +76,37 @@ fn edit(config: &Config, args: &EditArgs, change: Change) -> anyhow::Result<u8> 
         Change::Remove => (String::new(), Vec::new()),
     };
     let server = Server { program, args: words };
-    for Found { client, file } in found(&args.which)? {
-        let list = client.list(server.clone());
-        let state = list.state(&read(&file)?).map_err(|error| named(&file, &error))?;
-        let is_done = match (&state, change) {
-            (State::Ours(ours), Change::Add) => *ours == server,
-            (State::Absent | State::Foreign, Change::Remove) => true,
-            _ => false,
-        };
-        let print = |what: &str| {
-            let shown = config.screen().path(&file);
-            out::print(config.color, |out| writeln!(out, "{}: {what} {shown}", client.name()))
-        };
-        if is_done {
-            print(if change == Change::Add { "already in" } else { "not in" })?;
-            continue;
-        }
-        if let Some(steps) = own_steps(client, &state, &server, change) {
-            if args.dry_run {
-                out::print(config.color, |out| steps.iter().try_for_each(|step| step.show(out)))?;
-                continue;
-            }
-            steps.iter().try_for_each(Step::carry_out)?;
-        } else if let Some(planned) = shared_file::plan(&file, &*list, change)? {
-            if args.dry_run {
-                out::print(config.color, |out| write!(out, "# write {}\n{}", file.display(), planned.new))?;
-                continue;
-            }
-            planned.carry_out(&*list)?;
-        }
-        print(if change == Change::Add { "installed in" } else { "removed from" })?;
+    for_each(&args.which, |found| edit_one(config, found, &server, change, args.dry_run).map(|()| exit_code::OK))
+}
+
+fn edit_one(config: &Config, found: &Found, server: &Server, change: Change, dry_run: bool) -> anyhow::Result<()> {
+    let Found { client, file } = found;
+    let list = client.list(server.clone());
+    let state = list.state(&read(file)?).map_err(|error| named(file, &error))?;
+    let is_done = match (&state, change) {
+        (State::Ours(ours), Change::Add) => ours == server,
+        (State::Absent | State::Foreign, Change::Remove) => true,
+        _ => false,
+    };
+    let print = |what: &str| {
+        let shown = config.screen().path(file);
+        out::print(config.color, |out| writeln!(out, "{}: {what} {shown}", client.name()))
+    };
+    if is_done {
+        return print(if change == Change::Add { "already in" } else { "not in" });
     }
-    Ok(exit_code::OK)
+    if let Some(steps) = own_steps(*client, &state, server, change) {
+        if dry_run {
+            return out::print(config.color, |out| steps.iter().try_for_each(|step| step.show(out)));
+        }
+        steps.iter().try_for_each(Step::carry_out)?;
+    } else if let Some(planned) = shared_file::plan(file, &*list, change)? {
+        if dry_run {
+            return out::print(config.color, |out| write!(out, "# write {}\n{}", file.display(), planned.new));
+        }
+        planned.carry_out(&*list)?;
+    }
+    print(if change == Change::Add { "installed in" } else { "removed from" })
 }
 
 /// Returns the calls of the client's own command that make a change. Only Claude Code needs it: it rewrites its file
@@ -129,27 +128,41 @@ fn own_steps(client: Client, state: &State, server: &Server, change: Change) -> 
 }
 
 fn status(config: &Config, args: &ClientArgs) -> anyhow::Result<u8> {
-    let mut code = exit_code::NOTHING;
-    for Found { client, file } in found(args)? {
-        let list = client.list(Server { program: String::new(), args: Vec::new() });
-        let shown = config.screen().path(&file);
-        let state = list.state(&read(&file)?).map_err(|error| named(&file, &error))?;
-        let line = match state {
-            State::Absent => format!("not in {shown}"),
-            State::Foreign => format!("{shown} has another server with the name {NAME}"),
-            State::Ours(server) => {
-                let program = std::path::Path::new(&server.program);
-                let is_missing = program.is_absolute() && !program.is_file();
-                let trouble = " (the program does not exist; run `unspool mcp install` again)";
-                let trouble = if is_missing { trouble } else { "" };
-                let has_problem = is_missing || code == exit_code::PROBLEMS;
-                code = if has_problem { exit_code::PROBLEMS } else { exit_code::OK };
-                format!("{shown} calls {} {}{trouble}", server.program, server.args.join(" "))
+    for_each(args, |found| status_of(config, found))
+}
+
+fn status_of(config: &Config, found: &Found) -> anyhow::Result<u8> {
+    let Found { client, file } = found;
+    let list = client.list(Server { program: String::new(), args: Vec::new() });
+    let shown = config.screen().path(file);
+    let state = list.state(&read(file)?).map_err(|error| named(file, &error))?;
+    let (code, line) = match state {
+        State::Absent => (exit_code::NOTHING, format!("not in {shown}")),
+        State::Foreign => (exit_code::NOTHING, format!("{shown} has another server with the name {NAME}")),
+        State::Ours(server) => {
+            let program = std::path::Path::new(&server.program);
+            let call = format!("{shown} calls {} {}", server.program, server.args.join(" "));
+            match program.is_absolute() && !program.is_file() {
+                true => {
+                    let trouble = "the program does not exist; run `unspool mcp install` again";
+                    (exit_code::PROBLEMS, format!("{call} ({trouble})"))
+                }
+                false => (exit_code::OK, call),
             }
-        };
-        out::print(config.color, |out| writeln!(out, "{}: {}", client.name(), one_line(&line)))?;
-    }
+        }
+    };
+    out::print(config.color, |out| writeln!(out, "{}: {}", client.name(), one_line(&line)))?;
     Ok(code)
+}
+
+/// Does something for each client, also after a failure with another one. The code of a failure or problem wins, then
+/// that of a success.
+fn for_each(args: &ClientArgs, act: impl Fn(&Found) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
+    let code = |found: &Found| act(found).unwrap_or_else(|error| out::explain(&error));
+    let codes: Vec<u8> = found(args)?.iter().map(code).collect();
+    let trouble = codes.iter().copied().filter(|code| *code > exit_code::NOTHING).max();
+    let best = codes.iter().copied().min().unwrap_or(exit_code::NOTHING);
+    Ok(trouble.unwrap_or(best))
 }
 
 /// Returns the clients that were named, or else those that have been used on this machine.

@@ -188,7 +188,7 @@ pub(crate) fn run(config: &Config, args: &SearchArgs) -> anyhow::Result<u8> {
         .view(config, agent::left_out(&config.context(), args.filter.include_current()).into_iter().collect())
     {
         let archive = args.refresh.open(config)?;
-        let request = SearchRequest { counterpart: true, ..request(config, args) };
+        let request = SearchRequest { strict_names: true, counterpart: true, ..request(config, args) };
         let found = agent::search(&archive, &request, &config.context(), &view)?;
         return format::print(config, &found);
     }
@@ -253,6 +253,7 @@ fn request(config: &Config, args: &SearchArgs) -> SearchRequest {
         before,
         after,
         suggest: !args.shown.quiet,
+        strict_names: false,
         counterpart: false,
         reveal: args.shown.reveal,
     }

@@ -62,6 +62,10 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "LINE", requires = "format", default_value_t = 0)]
     from: u64,
 
+    /// With --format agent, end with this line of the transcript
+    #[arg(long, value_name = "LINE", requires = "format")]
+    to: Option<u64>,
+
     /// With --format agent, skip this many characters of that line
     #[arg(long, value_name = "CHARS", requires = "format", default_value_t = 0)]
     skip: usize,
@@ -130,7 +134,7 @@ fn part(args: &ShowArgs) -> Part {
         query: args.query.clone(),
         before: args.context,
         after: args.context,
-        reading: agent_text::ConversationPart { tools, from: args.from, skip: args.skip, to: None },
+        reading: agent_text::ConversationPart { tools, from: args.from, skip: args.skip, to: args.to },
     }
 }
 

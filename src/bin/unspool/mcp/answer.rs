@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use unspool::archive::Archive;
 use unspool::archive::request::{
     Context, FileQuestion, FileRequest, Filters, Moment, Order, SearchRequest, SessionsRequest,
 };
-use unspool::error::Error;
+use unspool::archive::{Archive, Note};
+use unspool::error::{Error, ErrorKind};
 use unspool::render::agent::{ConversationPart, Next, Tools, View};
 
 use crate::agent::{self, Found, Part};
@@ -32,20 +32,17 @@ pub(super) fn answer(
     context: &Context,
 ) -> Result<String, String> {
     let arguments = Arguments::check(tool, given)?;
-    let mut remarks = Vec::new();
-    let freshened = archive.freshen_within(PATIENCE, &mut |note| remarks.push(note.to_string()));
-    if let Err(error) = freshened {
-        remarks.push(format!("cannot look for new messages: {error}"));
-    }
-    if remarks.is_empty() {
-        remarks.push("the index is up to date".to_string());
-    }
+    let mut remarks = freshened(archive)?;
     let lists_sessions = matches!(tool.name, "search_history" | "list_sessions");
     remarks.extend(agent::left_out(context, arguments.flag("include_current")).filter(|_| lists_sessions));
     let budget = arguments.size("max_chars");
     let default = if tool.name == "read_conversation" { READ_BUDGET } else { BUDGET };
     let next = Next::Tool { name: tool.name, arguments: arguments.without(&["around", "before", "after"]) };
     let mut view = agent::view(context, budget.unwrap_or(default), remarks, next);
+    if let Ok(Some(newest)) = archive.newest() {
+        let newest = format!("newest message in the index: {}", view.time(Some(newest)));
+        view.remarks.push(newest);
+    }
     let found = match tool.name {
         "search_history" => search(archive, &arguments, context, &view),
         "read_conversation" => agent::read(archive, part(&arguments), context, &mut view),
@@ -65,10 +62,32 @@ pub(super) fn answer(
     found.map(|found| found.text).map_err(|error| explained(tool, &view, &error))
 }
 
-/// Returns an error with its hint and a correct call.
+/// Looks for new messages. Returns remarks on how current the index is, or an error if there is none yet: an answer from
+/// it would say that nothing was found.
+fn freshened(archive: &Archive) -> Result<Vec<String>, String> {
+    let mut notes = Vec::new();
+    let freshened = archive.freshen_within(PATIENCE, &mut |note| notes.push(note));
+    if notes.contains(&Note::BuildingIndex) {
+        return Err(Note::BuildingIndex.to_string());
+    }
+    let mut remarks: Vec<String> = notes.iter().map(ToString::to_string).collect();
+    if let Err(error) = freshened {
+        remarks.push(format!("cannot look for new messages: {error}"));
+    }
+    if remarks.is_empty() {
+        remarks.push("the index is up to date".to_string());
+    }
+    Ok(remarks)
+}
+
+/// Returns an error with its hint, and with a correct call if the call was wrong.
 fn explained(tool: &Tool, view: &View, error: &Error) -> String {
     let hint = error.hint_text().map(|hint| format!("; {hint}")).unwrap_or_default();
-    with_example(tool, &view.remark(&format!("{error}{hint}")))
+    let message = view.remark(&format!("{error}{hint}"));
+    match error.kind {
+        ErrorKind::Usage | ErrorKind::NotFound => with_example(tool, &message),
+        _ => message,
+    }
 }
 
 fn id(arguments: &Arguments) -> String {
@@ -112,6 +131,7 @@ fn search(archive: &Archive, arguments: &Arguments, context: &Context, view: &Vi
         per_session: Some(arguments.size("hits").unwrap_or(2)),
         cursor: arguments.text("cursor"),
         suggest: true,
+        strict_names: true,
         counterpart: true,
         ..SearchRequest::default()
     };

@@ -13,9 +13,9 @@ const SHOWN: usize = 60;
 pub(super) struct Arguments(Map<String, Value>);
 
 impl Arguments {
-    /// Checks arguments. An argument that is null counts as missing.
+    /// Checks arguments. An argument that is null or blank counts as missing.
     pub(super) fn check(tool: &Tool, mut given: Map<String, Value>) -> Result<Self, String> {
-        given.retain(|_, value| !value.is_null());
+        given.retain(|_, value| !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty()));
         let mut problems = Vec::new();
         for (name, value) in &given {
             match tool.parameters.iter().find(|parameter| parameter.name == name) {
@@ -30,7 +30,7 @@ impl Arguments {
     }
 
     pub(super) fn text(&self, name: &str) -> Option<String> {
-        self.0.get(name)?.as_str().map(str::to_string).filter(|text| !text.trim().is_empty())
+        self.0.get(name)?.as_str().map(str::to_string)
     }
 
     /// Returns a filter as a list of no or one value.
@@ -125,6 +125,7 @@ mod tests {
             (0, r#"{"include_current": "yes"}"#, r#""include_current" must be true or false, not "yes""#),
             (0, r#"{"qurey": "x"}"#, r#"there is no argument "qurey"; did you mean "query"?"#),
             (1, r#"{}"#, r#""id" is missing"#),
+            (1, r#"{"id": " "}"#, r#""id" is missing"#),
             (1, r#"{"id": "x", "from": -1}"#, r#""from" must be a whole number of at least 0, not -1"#),
             (2, r#"{"text": "x"}"#, r#"there is no argument "text"; it takes id, from, max_chars; "id" is missing"#),
         ] {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
+    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -14,6 +14,7 @@ use unspool::untrusted::one_line;
 
 use crate::config::Config;
 use crate::mcp::answer;
+use crate::mcp::arguments::with_example;
 use crate::mcp::tools::{TOOLS, Tool};
 use crate::refresh;
 
@@ -72,5 +73,23 @@ impl ServerHandler for Server {
             Err(_) => CallToolResult::error(vec![ContentBlock::text("unspool failed; other calls still work")]),
         };
         Ok(result.into())
+    }
+
+    /// Answers calls whose arguments are not an object, which are no calls for rmcp.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let name = request.params.as_ref().and_then(|params| params.get("name")?.as_str());
+        let tool = TOOLS.iter().find(|tool| request.method == "tools/call" && Some(tool.name) == name);
+        let Some(tool) = tool else {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+        };
+        let message = with_example(tool, "the arguments must be an object");
+        let result = CallToolResult::error(vec![ContentBlock::text(message)]);
+        let result =
+            serde_json::to_value(result).map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(CustomResult::new(result))
     }
 }

@@ -5,6 +5,9 @@
 //! backticks. It searches with the question, then with the named thing, then reads around the first two hits, and cites
 //! what follows the named thing in a quoted line. The question never contains the answer. Questions about what never
 //! happened look the same; half of them join two things that both occur, but never together.
+//!
+//! The figures are kept in `figures.txt`, which must match exactly. `UNSPOOL_BLESS=1 cargo test agent_benchmark` rewrites
+//! it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,6 +19,7 @@ use crate::corpus::names::{capital, coin};
 use crate::corpus::plan::{Options, generate};
 use crate::corpus::rng::Rng;
 use crate::support::env::Env;
+use crate::support::figures::compare;
 use crate::support::mcp_client::{Answer, Client, WITH_HANDSHAKE};
 use crate::support::transcript::{long_text, session, user_line, uuid};
 
@@ -26,6 +30,7 @@ const PER_CLASS: usize = 16;
 /// Budget of one call; four of them are 12,000 characters.
 const CHARS: usize = 3000;
 const CALLS: usize = 4;
+const HEADING: &str = "Questions answered right through the tools, on a generated corpus.\n\n";
 /// The share of right answers to what happened, at least.
 const RIGHT: f64 = 0.90;
 /// The share of answers to what never happened, at most.
@@ -65,13 +70,14 @@ fn agents_find_what_happened_and_nothing_else() {
     let mut client = Client::start_with(command, WITH_HANDSHAKE[1]);
     let mut figures: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     let (mut right, mut wrong, mut misses) = (0, 0, String::new());
+    let mut spent = Spent::default();
     for question in happened.iter().chain(&never) {
         assert!(
             question.expected.as_ref().is_none_or(|expected| !question.text.contains(expected)),
             "{}",
             question.text
         );
-        let cited = ask(&mut client, question);
+        let cited = ask(&mut client, question, &mut spent);
         let is_right = cited == question.expected;
         let count = figures.entry(question.class).or_default();
         *count = [count[0] + usize::from(is_right), count[1] + 1];
@@ -90,9 +96,25 @@ fn agents_find_what_happened_and_nothing_else() {
     }
     let (share, false_share) = (right as f64 / happened.len() as f64, wrong as f64 / never.len() as f64);
     writeln!(shown, "right {share:.3}, false positives {false_share:.3}").expect("written");
+    let mean = |sum: usize| sum as f64 / (happened.len() + never.len()) as f64;
+    // Rounded, because remarks about the index depend on how busy the machine is.
+    let hundreds = (mean(spent.chars) / 100.0).round() * 100.0;
+    writeln!(shown, "{:.1} calls and about {hundreds:.0} characters a question", mean(spent.calls)).expect("written");
+    writeln!(shown, "{} of {} searches without a match", spent.empty, spent.searches).expect("written");
     let report = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent_benchmark.txt");
     std::fs::write(report, format!("{shown}{misses}")).expect("written");
     assert!(share >= RIGHT && false_share <= FALSE, "{shown}{misses}");
+    compare(&format!("{HEADING}{shown}{misses}"), "agent_benchmark/figures.txt");
+}
+
+/// Calls and characters of all questions.
+#[derive(Default)]
+struct Spent {
+    calls: usize,
+    chars: usize,
+    searches: usize,
+    /// Searches that found nothing.
+    empty: usize,
 }
 
 /// Plants facts in sessions of their own, and makes a question of each.
@@ -228,13 +250,15 @@ fn turned(c: char) -> char {
 }
 
 /// Answers a question through the tools. Returns what was cited.
-fn ask(client: &mut Client, question: &Question) -> Option<String> {
-    let mut calls = 0;
-    let mut chars = 0;
+fn ask(client: &mut Client, question: &Question, spent: &mut Spent) -> Option<String> {
+    let (calls, chars) = (spent.calls, spent.chars);
     let mut call = |tool: &str, arguments: Value| -> Answer {
         let answer = client.call(tool, &arguments);
-        (calls, chars) = (calls + 1, chars + answer.text.chars().count());
-        assert!(calls <= CALLS && chars <= CALLS * CHARS && !answer.is_error, "{}", answer.text);
+        (spent.calls, spent.chars) = (spent.calls + 1, spent.chars + answer.text.chars().count());
+        spent.searches += usize::from(tool == "search_history");
+        spent.empty += usize::from(answer.text.starts_with("match: none"));
+        let is_within_limits = spent.calls - calls <= CALLS && spent.chars - chars <= CALLS * CHARS;
+        assert!(is_within_limits && !answer.is_error, "{}", answer.text);
         answer
     };
     let mut ids = Vec::new();
