@@ -7,7 +7,7 @@ use crate::archive::conversation::{BlockText, Message, Piece};
 use crate::archive::timestamp;
 use crate::document::{Kind, Role};
 use crate::render::diff::{Mark, diff};
-use crate::render::markdown::{Line as Styled, markdown, plain};
+use crate::render::markdown::{Line as Styled, broken, markdown, plain};
 use crate::render::message::{Body, Call, Homes, call, is_interruption, who};
 use crate::render::terminal::sessions::short_model;
 use crate::render::terminal::style::{BAD, DIM, MODEL, PERSON, Screen, TOOL, count, cut, thousands};
@@ -63,7 +63,7 @@ pub struct Layout {
 /// Reports whether a block can be folded and unfolded.
 pub fn can_fold(text: &BlockText) -> bool {
     match &text.piece {
-        Piece::ToolCall { .. } | Piece::Abandoned { .. } => true,
+        Piece::ToolCall { .. } => true,
         Piece::Message(message) => {
             matches!(message.kind, Kind::Thinking | Kind::ToolResult | Kind::Output | Kind::Compaction)
         }
@@ -84,14 +84,22 @@ impl Layout {
                 let shown = call(&self.homes, message, result.as_ref(), agent.as_ref());
                 self.call(message, &shown, open.unwrap_or(self.tools == Detail::Full), text)
             }
-            Piece::FoldedSubagent { messages } => aside(&format!("subagent: {}", count(*messages, "message"))),
+            Piece::FoldedSubagent { messages } => {
+                aside(&format!("subagent: {} (a shows them)", count(*messages, "message")))
+            }
             Piece::Abandoned { messages, .. } => {
-                aside(&format!("abandoned branch: {} (a shows it)", count(*messages, "message")))
+                aside(&format!("abandoned branch: {} (a shows them)", count(*messages, "message")))
             }
             Piece::Earlier { messages } => aside(&format!("{} before this", count(*messages, "message"))),
             Piece::Later { messages } => aside(&format!("{} after this", count(*messages, "message"))),
             Piece::NewStart => Vec::new(),
         };
+        if !self.unwrapped {
+            lines = lines.into_iter().flat_map(|line| broken(line, self.width)).collect();
+        }
+        if text.begins_late && lines.len() > 1 {
+            lines.insert(1, vec![(DIM, "    … the beginning of a very long text is left out; O shows it".to_string())]);
+        }
         if lines.len() > MOST_LINES {
             let more = lines.len() - MOST_LINES;
             lines.truncate(MOST_LINES);

@@ -299,6 +299,21 @@ fn wrap(spans: &[Span], width: usize) -> Vec<Line> {
     lines
 }
 
+/// Breaks a line that is longer than `width`, such as one of code, at any character. What frames it is repeated.
+pub(super) fn broken(line: Line, width: usize) -> Vec<Line> {
+    if line.iter().map(|(_, text)| text.width()).sum::<usize>() <= width {
+        return vec![line];
+    }
+    let is_frame = |(_, text): &&Span| text.chars().all(|c| [' ', '│', '┊'].contains(&c));
+    let frame: Line = line.iter().take_while(is_frame).cloned().collect();
+    let room = width.saturating_sub(frame.iter().map(|(_, text)| text.width()).sum()).max(8);
+    let (mut lines, mut used) = (vec![Line::new()], 0);
+    for (style, text) in &line[frame.len()..] {
+        push_word(&mut lines, &mut used, *style, text, room);
+    }
+    lines.into_iter().map(|rest| frame.iter().cloned().chain(rest).collect()).collect()
+}
+
 /// Removes trailing spaces from the last line.
 fn trim(lines: &mut [Line]) {
     if let Some((_, text)) = lines.last_mut().and_then(|line| line.last_mut()) {
@@ -367,6 +382,15 @@ mod tests {
         ] {
             assert_eq!(show(text, 20), shown, "{text}");
         }
+    }
+
+    #[test]
+    fn a_long_line_is_broken_with_its_frame() {
+        let line = |text: &str| vec![(DIM, "  │ ".to_string()), (CODE, text.to_string())];
+        let broken = |text: &str| broken(line(text), 14).into_iter().map(|line| line[1].1.clone()).collect::<Vec<_>>();
+        assert_eq!(broken("short"), ["short"]);
+        assert_eq!(broken("one two three four"), ["one two th", "ree four"]);
+        assert_eq!(broken("汉字汉字汉字"), ["汉字汉字汉", "字"]);
     }
 
     #[test]
