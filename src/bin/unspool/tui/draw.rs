@@ -317,18 +317,19 @@ fn draw_footer(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let state = app.news_mark().or_else(|| Some(app.freshness.clone()).filter(|text| !text.is_empty()));
     let state = state.or_else(|| reason.map(str::to_string)).unwrap_or_default();
     let state = cut(&state, width / 2);
-    let mut left = width.saturating_sub(state.width() + 2);
+    let mut left = width.saturating_sub(if state.is_empty() { 0 } else { state.width() + 3 });
     let mut spans = vec![Span::raw(" ")];
     for (key, text, what) in app.setup.keys.footer(app.place()) {
         if what.resumes() && reason.is_some() {
             continue;
         }
         let text = if text == "open at hit" && app.setup.pick.is_some() { "choose" } else { text };
-        let needed = key.width() + text.width() + 3;
+        let needed = key.width() + text.width() + 2;
         if needed > left {
             break;
         }
-        left -= needed;
+        // Two blanks follow, unless it is the last one.
+        left = left.saturating_sub(needed + 1);
         spans.push(Span::styled(key, theme.key()));
         spans.push(Span::styled(format!(" {text}  "), theme.dim()));
     }

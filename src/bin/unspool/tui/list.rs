@@ -10,7 +10,7 @@ use unspool::archive::{SessionInfo, sessions::Session};
 use unspool::render::terminal::style::Screen;
 use unspool::untrusted::{for_terminal, one_line};
 
-use crate::tui::theme::{Theme, cut};
+use crate::tui::theme::{Theme, cut, cut_line};
 
 /// A session in the list.
 #[derive(Clone, Debug)]
@@ -176,14 +176,8 @@ impl ListView<'_> {
         if snippet.cut_after {
             spans.push((self.theme.dim(), "…".to_string()));
         }
-        let mut left = width;
-        let mut line = Vec::new();
-        for (style, text) in spans {
-            let text = cut(&for_terminal(&text), left);
-            left = left.saturating_sub(text.width());
-            line.push(Span::styled(text, style));
-        }
-        Line::from(line)
+        let line = spans.into_iter().map(|(style, text)| Span::styled(for_terminal(&text).into_owned(), style));
+        cut_line(line.collect(), width)
     }
 }
 

@@ -55,6 +55,8 @@ pub(crate) struct Viewer {
     theme: Theme,
     /// The line at the top of the screen.
     pub(crate) top: Position,
+    /// The block, and the number of its marked line, that stays on its row until the next key.
+    pinned: Option<(usize, usize)>,
     /// Blocks that are folded or unfolded by hand, or because they contain the hit.
     folds: HashMap<usize, bool>,
     /// The part to read of blocks with very long texts.
@@ -80,6 +82,7 @@ impl Viewer {
             layout,
             theme,
             top: Position::default(),
+            pinned: None,
             folds: HashMap::new(),
             extents: HashMap::new(),
             counts,
@@ -94,6 +97,7 @@ impl Viewer {
         change(&mut self.layout);
         self.cache.take();
         self.settle();
+        self.show_pinned();
     }
 
     /// Sets the size, and keeps the same text at the top when lines wrap differently.
@@ -105,6 +109,13 @@ impl Viewer {
             self.cache.take();
             let new = self.lines(self.top.block).len();
             self.top.line = (self.top.line * new / old).min(new.saturating_sub(1));
+            self.show_pinned();
+        }
+    }
+
+    fn show_pinned(&mut self) {
+        if let Some((block, later)) = self.pinned {
+            self.show_block(block, later);
         }
     }
 
@@ -181,6 +192,7 @@ impl Viewer {
     /// Moves the place by a number of lines.
     pub(crate) fn scroll(&mut self, by: isize) {
         let Position { mut block, mut line } = self.top;
+        self.pinned = None;
         if by >= 0 {
             let mut left = by.unsigned_abs();
             loop {
@@ -228,6 +240,7 @@ impl Viewer {
     }
 
     pub(crate) fn go_to_top(&mut self) {
+        self.pinned = None;
         self.top = Position::default();
     }
 
@@ -265,6 +278,7 @@ impl Viewer {
     pub(crate) fn fold(&mut self, block: usize) {
         let is_open = self.folds.get(&block).copied().unwrap_or(self.is_open_by_default(block));
         self.folds.insert(block, !is_open);
+        self.pinned = None;
         self.forget(block);
         self.settle();
     }
@@ -349,6 +363,7 @@ impl Viewer {
         let line = self.marked_line(block, later).unwrap_or(0);
         self.top = Position { block, line };
         self.scroll(-(ABOVE as isize));
+        self.pinned = Some((block, later));
     }
 
     /// Returns a marked line of a block: the first one, or a number of them later.

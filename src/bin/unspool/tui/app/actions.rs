@@ -312,12 +312,12 @@ impl App {
         let page = isize::try_from(self.view_area.height.max(2)).unwrap_or(20) - 1;
         let Some(file) = &mut self.file else { return };
         match what {
-            KeyAction::Down => file.scroll(1),
-            KeyAction::Up => file.scroll(-1),
-            KeyAction::PageDown => file.scroll(page),
-            KeyAction::PageUp => file.scroll(-page),
-            KeyAction::Top => file.scroll(isize::MIN / 2),
-            KeyAction::End => file.scroll(isize::MAX / 2),
+            KeyAction::Down => file.step(1),
+            KeyAction::Up => file.step(-1),
+            KeyAction::PageDown => file.step(page),
+            KeyAction::PageUp => file.step(-page),
+            KeyAction::Top => file.step(isize::MIN / 2),
+            KeyAction::End => file.step(isize::MAX / 2),
             KeyAction::Back => self.file = None,
             KeyAction::Versions => {
                 let path = file.path.clone();
@@ -330,6 +330,10 @@ impl App {
                     Err(error) => self.said = Some(one_line(&error.to_string())),
                 }
             }
+            KeyAction::CopyCommand => match file.command() {
+                Some(text) => self.effects.push(Effect::Copy { what: "the command".to_string(), text }),
+                None => self.said = Some("no version here; v lists them".to_string()),
+            },
             KeyAction::Open => {
                 if let Some(id) = file.target() {
                     self.file = None;

@@ -152,7 +152,12 @@ impl App {
             return self.act(what);
         }
         if let Some(file) = &mut self.file {
-            return file.scroll(by);
+            if by != 0 {
+                file.step(by);
+            } else if row > self.view_area.y && file.click(usize::from(row - self.view_area.y) - 1) {
+                self.act(KeyAction::Open);
+            }
+            return;
         }
         if let Some(viewer) = self.open.last_mut() {
             if by != 0 {

@@ -7,6 +7,7 @@ use unspool::archive::occurrences::{HitPlace, Occurrence};
 use unspool::archive::{Occurrences, OpenConversation};
 
 use super::Viewer;
+use crate::tui::theme::cut_line;
 
 /// The next hit of the walk.
 pub(crate) enum NextHit {
@@ -135,6 +136,7 @@ impl Viewer {
             // Before the summary, which may fill the line.
             let at = head.spans.iter().position(has_sign).map_or(0, |at| at + 1);
             head.spans.insert(at, Span::styled(note, self.theme.hit()));
+            *head = cut_line(std::mem::take(head), self.layout.width);
         }
     }
 }
