@@ -78,6 +78,20 @@ fn rows_of_the_list(screen: &Screen) -> Vec<String> {
     rows[..rows.len() - 1].to_vec()
 }
 
+/// The folder of a `claude` that prints its folder and arguments and ends with 7.
+fn fake_claude(env: &Env) -> std::path::PathBuf {
+    let bin = env.path().join("bin");
+    std::fs::create_dir_all(&bin).expect("made");
+    program(&bin.join("claude"), "printf 'in %s with %s\\n' \"$PWD\" \"$*\"\nexit 7\n");
+    bin
+}
+
+fn program(path: &std::path::Path, script: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(path, format!("#!/bin/sh\n{script}")).expect("written");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("set");
+}
+
 /// A home with one session of one prompt, indexed.
 fn one_prompt(text: &str) -> Env {
     let env = Env::new();
@@ -460,11 +474,9 @@ fn a4_25_pasted_ids_and_lines_are_found() {
 
 #[test]
 fn a4_26_resuming_runs_claude_in_the_folder_or_says_inside_why_not() {
-    use std::os::unix::fs::PermissionsExt as _;
     let env = Env::new();
     let folder = env.path().join("work");
-    let bin = env.path().join("bin");
-    [&folder, &bin].into_iter().for_each(|folder| std::fs::create_dir_all(folder).expect("made"));
+    std::fs::create_dir_all(&folder).expect("made");
     let line = user_line(&session(1), 1, "pelican").replace("/home/u/x", folder.to_str().expect("UTF-8"));
     env.write(format!("-x/{}.jsonl", session(1)), line);
     env.index();
@@ -472,9 +484,7 @@ fn a4_26_resuming_runs_claude_in_the_folder_or_says_inside_why_not() {
     terminal.keys(ctrl('r')).shows("there is no `claude`");
     drop(terminal);
 
-    let script = "#!/bin/sh\nprintf 'in %s with %s\\n' \"$PWD\" \"$*\"\nexit 7\n";
-    std::fs::write(bin.join("claude"), script).expect("written");
-    std::fs::set_permissions(bin.join("claude"), std::fs::Permissions::from_mode(0o755)).expect("set");
+    let bin = fake_claude(&env);
     let mut command = env.command();
     command.args(["tui", "pelican"]).env("TERM", "xterm-256color").env_remove("COLUMNS");
     command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
@@ -509,6 +519,29 @@ fn a4_27_a_deleted_transcript_opens_from_the_index_but_cannot_be_resumed() {
     assert!(screen.has("pelican with a long beak") && screen.has("transcript gone"), "{}", screen.text());
     assert!(!screen.has("r resume"), "{}", screen.text());
     terminal.keys("F").shows("Claude Code has deleted its transcript");
+}
+
+#[test]
+fn a4_28_resuming_asks_nothing_and_takes_arguments_from_the_configuration() {
+    let env = Env::new();
+    let folder = env.path().join("work");
+    std::fs::create_dir_all(&folder).expect("made");
+    let line = user_line(&session(1), 1, "pelican").replace("/home/u/x", folder.to_str().expect("UTF-8"));
+    env.write(format!("-x/{}.jsonl", session(1)), line);
+    env.index();
+    let bin = fake_claude(&env);
+    let file = env.path().join("config.toml");
+    std::fs::write(&file, "resume_args = [\"--model\", \"opus\"]\n").expect("written");
+    let mut command = env.command();
+    command.args(["tui", "pelican"]).env("TERM", "xterm-256color").env_remove("COLUMNS");
+    command.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).env("UNSPOOL_CONFIG", &file);
+    let mut terminal = Terminal::run(&command, WIDE);
+    answered(&terminal);
+    terminal.keys(ctrl('r'));
+    assert_eq!(terminal.ends().exit_code(), 7);
+    let screen = terminal.screen();
+    let expected = format!("with --resume {} --model opus", session(1));
+    assert!(screen.rows().concat().contains(&expected), "{}", screen.text());
 }
 
 #[test]
@@ -612,11 +645,9 @@ fn a4_32_a_lost_terminal_ends_the_ui() {
 
 #[test]
 fn a4_33_suspending_and_editing_return_to_the_same_screen() {
-    use std::os::unix::fs::PermissionsExt as _;
     let env = samples();
     let editor = env.path().join("editor");
-    std::fs::write(&editor, "#!/bin/sh\nprintf 'editing %s\\n' \"$1\"\nread -r line\n").expect("written");
-    std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).expect("set");
+    program(&editor, "printf 'editing %s\\n' \"$1\"\nread -r line\n");
     let script = "set -m; \"$0\" tui parseRetryAfter; echo is stopped; read -r line; fg";
     let mut command = crate::support::process::under(&env, &["bash", "-c", script]);
     command.env("TERM", "xterm-256color").env_remove("COLUMNS").env("EDITOR", &editor);

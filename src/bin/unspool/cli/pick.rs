@@ -50,5 +50,5 @@ pub(crate) fn run(config: &Config, args: &PickArgs) -> anyhow::Result<u8> {
         pick: Some(args.message),
         claude: None,
     };
-    end(crate::tui::run(config, quiet_archive(config), options)?)
+    end(config, crate::tui::run(config, quiet_archive(config), options)?)
 }

@@ -138,7 +138,8 @@ fn draw_input(app: &App, frame: &mut Frame<'_>, area: Rect) {
         }
     }
     let order = if width < usize::from(BELOW) && app.order == Sort::Relevance { "" } else { order };
-    right.push(Span::styled(format!("  {order}{found}"), theme.dim()));
+    let gap = if order.is_empty() { "" } else { "  " };
+    right.push(Span::styled(format!("{gap}{order}{found}"), theme.dim()));
     let right = Line::from(right);
     let right_width = right.width().min(width / 2 + 8);
     let room = width.saturating_sub(right_width + 5);

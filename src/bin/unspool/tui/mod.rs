@@ -104,6 +104,7 @@ pub(crate) fn run(config: &Config, archive: Archive, options: Options) -> anyhow
         theme: Theme {
             colors: out::choice(config.color) != anstream::ColorChoice::Never
                 || options.pick.is_some() && config::var("NO_COLOR").is_none(),
+            light: config::is_light(&config.settings),
         },
         screen: config.screen(),
         filters: Filters {

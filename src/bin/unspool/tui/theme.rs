@@ -14,10 +14,18 @@ use unspool::render::blocks;
 pub(crate) struct Theme {
     /// False with `NO_COLOR`.
     pub(crate) colors: bool,
+    /// Set if the background is light.
+    pub(crate) light: bool,
 }
 
 impl Theme {
     fn fg(self, color: Color) -> Style {
+        let color = match color {
+            // Hardly legible on white.
+            Color::Yellow if self.light => Color::Magenta,
+            Color::Cyan if self.light => Color::Blue,
+            other => other,
+        };
         if self.colors { Style::new().fg(color) } else { Style::new() }
     }
 
