@@ -232,9 +232,9 @@ impl Layout {
         if !gist.is_empty() && left > 3 {
             head.push((if failed { BAD } else { DIM }, format!(" → {}", cut(&gist, left))));
         }
-        let facts = self.facts_of(message, text);
-        head.extend((!facts.is_empty()).then(|| (DIM, format!("  {facts}"))));
         let mut lines = vec![head];
+        let facts = self.facts_of(message, text);
+        lines.extend((!facts.is_empty()).then(|| vec![(DIM, format!("    {facts}"))]));
         self.body(&mut lines, call, open);
         if let Some(result) = result.filter(|_| open) {
             let style = if result.failed { BAD } else { DIM };

@@ -275,7 +275,7 @@ impl Page {
     }
 }
 
-/// Breaks spans into lines at spaces. A word longer than a line is split.
+/// Breaks spans into lines at spaces. A word longer than a line is split, and Chinese, Japanese and Korean text anywhere.
 fn wrap(spans: &[Span], width: usize) -> Vec<Line> {
     let mut lines = vec![Line::new()];
     let mut used = 0;
@@ -283,7 +283,8 @@ fn wrap(spans: &[Span], width: usize) -> Vec<Line> {
         for word in text.split_inclusive([' ', '\n']) {
             let (word, breaks) = word.strip_suffix('\n').map_or((word, false), |word| (word, true));
             let long = word.trim_end().width();
-            if used > 0 && used + long > width {
+            let is_splittable = word.chars().any(|c| c.width() == Some(2));
+            if used > 0 && used + long > width && !is_splittable {
                 trim(&mut lines);
                 lines.push(Line::new());
                 used = 0;
@@ -382,6 +383,15 @@ mod tests {
         ] {
             assert_eq!(show(text, 20), shown, "{text}");
         }
+    }
+
+    #[test]
+    fn chinese_fills_the_line() {
+        assert_eq!(
+            show("就是 N+1 问题每条记录都会触发两次额外查询", 20),
+            "就是 N+1 问题每条记\n录都会触发两次额外查\n询"
+        );
+        assert_eq!(show("wait for the sidecar containers", 20), "wait for the sidecar\ncontainers");
     }
 
     #[test]

@@ -60,13 +60,15 @@ fn search(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     if app.entries.is_empty() {
         return draw_nothing(app, frame, rest);
     }
+    let hits = if area.width < BELOW { 1 } else { 3 };
     let is_beside = area.width >= BESIDE && app.preview_place == PreviewPlace::Auto;
     let is_below = !is_beside && app.preview_place != PreviewPlace::Off && area.width >= BELOW && area.height >= 16;
     let (list, preview) = if is_beside {
         let width = rest.width / 2;
         (Rect { width, ..rest }, Some(Rect { x: rest.x + width + 1, width: rest.width - width - 1, ..rest }))
     } else if is_below {
-        let height = rest.height * 3 / 5;
+        let needed: usize = app.entries.iter().take(30).map(|entry| entry.height(hits)).sum();
+        let height = (rest.height * 3 / 5).min(u16::try_from(needed.max(3)).unwrap_or(u16::MAX));
         (Rect { height, ..rest }, Some(Rect { y: rest.y + height, height: rest.height - height, ..rest }))
     } else {
         (rest, None)
@@ -75,7 +77,6 @@ fn search(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         draw_preview(app, frame, area, is_beside);
     }
     app.list_area = list;
-    let hits = if area.width < BELOW { 1 } else { 3 };
     let mut view = ListView {
         entries: &app.entries,
         selected: app.selected,

@@ -297,12 +297,19 @@ impl Keys {
         if let Some(rest) = key.strip_prefix("ctrl-") {
             return format!("^{}", rest.to_uppercase());
         }
-        if key.chars().count() == 1 {
-            return key.to_string();
+        match key {
+            "pageup" => "PgUp".to_string(),
+            "pagedown" => "PgDn".to_string(),
+            "backtab" => "Shift-Tab".to_string(),
+            key if key.chars().count() == 1 => key.to_string(),
+            key => key.split('-').map(capitalized).collect::<Vec<_>>().join("-"),
         }
-        let mut chars = key.chars();
-        chars.next().map(|first| first.to_uppercase().collect::<String>() + chars.as_str()).unwrap_or_default()
     }
+}
+
+fn capitalized(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map(|first| first.to_uppercase().collect::<String>() + chars.as_str()).unwrap_or_default()
 }
 
 /// Returns the section of the manual page.
