@@ -125,7 +125,7 @@ impl Layout {
             Kind::Thinking => {
                 if !open.unwrap_or(self.thinking) {
                     let first = safe.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-                    let line = cut(&format!("thinking: {}", one_line(first)), room.saturating_sub(2));
+                    let line = cut(&format!("thinking: {}", one_line(first)), self.width.saturating_sub(5));
                     return if open.is_none() && self.tools == Detail::None {
                         Vec::new()
                     } else {

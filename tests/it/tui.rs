@@ -341,12 +341,23 @@ fn a4_18_the_first_index_is_built_while_the_ui_runs() {
 #[test]
 fn a4_19_reading_goes_on_while_another_process_writes() {
     let env = samples();
-    let lock = env.index_folder();
-    assert!(lock.is_dir());
     let mut writer = env.command().args(["index", "--rebuild"]).spawn().expect("started");
     let terminal = ui(&env, "parseRetryAfter");
     terminal.shows("Token refresh");
     writer.wait().expect("ended");
+}
+
+#[test]
+fn a4_19_the_status_line_says_that_another_process_has_the_index() {
+    let env = one_prompt("pelican one");
+    env.append(format!("-home-u-x/{}.jsonl", session(1)), user_line(&session(1), 2, "pelican two"));
+    let entries = std::fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());
+    let is_lock = |path: &std::path::PathBuf| path.to_string_lossy().ends_with(".lock");
+    let lock = std::fs::File::open(entries.into_iter().find(is_lock).expect("a lock")).expect("opened");
+    lock.lock().expect("locked");
+    let terminal = ui(&env, "pelican");
+    let screen = terminal.shows("index: 1 file behind");
+    assert!(screen.has("1 hit"), "{}", screen.text());
 }
 
 #[test]

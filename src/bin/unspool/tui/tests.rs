@@ -248,7 +248,7 @@ fn a_conversation_at_four_widths() {
                                                                                                                            │
      claude  Mar 12 10:05                                                                                                  │
        ▸ Grep 2 hits  src/clients (?i)retry-after → 2 lines: src/clients/fx_rates.rs:41: // Retry-After is ignored, rates …│
-       ▸ thinking: payout_bank parses u64 directly, so an HTTP-date would be an error and abort the payout. Worth me…      │
+       ▸ thinking: payout_bank parses u64 directly, so an HTTP-date would be an error and abort the payout. Worth mention… │
                                                                                                                            │
        src/clients/fx_rates.rs:41 ignores it; src/clients/payout_bank.rs:88 reads seconds only; src/auth/token.rs:22       │
        reads HTTP-date only. Nobody handles both. Note that payout_bank.rs propagates the parse error with ?, so an        │
@@ -371,4 +371,17 @@ fn the_file_screen_at_four_widths() {
 
      Enter open the session here
     ");
+}
+
+/// A4-10: what is cut fills its place.
+#[test]
+fn nothing_is_cut_while_blanks_remain_beside_it() {
+    let mut ui = Ui::new("Retry-After");
+    for (width, height) in [(250, 40), (160, 40), (120, 40), (80, 24), (60, 20), (40, 12)] {
+        let screen = ui.screen(width, height);
+        for pane in screen.lines().flat_map(|row| row.trim_matches('"').split('│')) {
+            let is_wasted = pane.match_indices('…').any(|(at, dots)| pane[at + dots.len()..].starts_with("    "));
+            assert!(!is_wasted, "{width}: {pane:?}\n{screen}");
+        }
+    }
 }
