@@ -1,5 +1,6 @@
 //! The terminal UI, driven by keys in a real terminal. The name of a test begins with the line of the checklist that it
-//! covers (section A4 of the notes on front ends). Layout is tested in `src/bin/unspool/tui`.
+//! covers (section A4 of the notes on front ends): `a4_03` to `a4_40`. Layout is tested in `src/bin/unspool/tui/tests.rs`:
+//! there, `nothing_is_cut_while_blanks_remain_beside_it` is line 10, and snapshots at four widths are lines 8 and 11.
 
 use std::time::Duration;
 
@@ -384,6 +385,26 @@ fn a4_20_new_messages_leave_only_a_mark() {
 }
 
 #[test]
+fn a4_20_new_messages_do_not_move_a_conversation() {
+    let env = Env::new();
+    let place = format!("-home-u-x/{}.jsonl", session(1));
+    let lines = (1..=60).map(|number| user_line(&session(1), number, &format!("prompt{number}x"))).collect::<String>();
+    env.write(&place, lines);
+    env.index();
+    let terminal = ui(&env, "");
+    terminal.keys(ENTER);
+    conversation(&terminal);
+    terminal.keys("}".repeat(9));
+    let before = terminal.wait("the tenth prompt is at the top", |screen| screen.row_of("prompt10x") == Some(4));
+    env.append(&place, user_line(&session(1), 61, "prompt61x"));
+    let after = terminal.shows("1 new, ^L");
+    assert_eq!(rows_of_the_list(&after), rows_of_the_list(&before));
+    terminal.keys(ctrl('l')).hides("1 new, ^L");
+    terminal.keys("G").shows("prompt61x");
+    terminal.keys("g").shows("prompt1x");
+}
+
+#[test]
 fn a4_21_a_live_session_is_followed_only_at_its_end() {
     let env = Env::new();
     let place = format!("-home-u-x/{}.jsonl", session(1));
@@ -754,6 +775,22 @@ fn a4_37_a_very_long_message_opens_at_its_end() {
     let screen = terminal.shows("arrowroot ends");
     assert!(has_mark(&screen, "arrowroot"), "{}", screen.text());
     terminal.keys("g").shows("O shows it");
+    assert!(terminal.memory() < 400 << 20, "{} bytes", terminal.memory());
+}
+
+#[test]
+fn a4_37_a_long_session_opens_at_any_place() {
+    let env = Env::new();
+    let text = "a line of words that fills a part of the memory\n".repeat(20);
+    let lines = (1..=15_000).map(|number| user_line(&session(1), number, &format!("word{number}x {text}")));
+    env.write(format!("-home-u-x/{}.jsonl", session(1)), lines.collect::<String>());
+    env.index();
+    let terminal = ui(&env, "word7777x");
+    terminal.keys(ENTER);
+    conversation(&terminal);
+    terminal.shows("│ word7777x");
+    terminal.keys("G").shows("│ word15000x");
+    terminal.keys("g").shows("│ word1x");
     assert!(terminal.memory() < 400 << 20, "{} bytes", terminal.memory());
 }
 

@@ -112,7 +112,7 @@ impl ListView<'_> {
         let mut facts = facts.join("  ");
         let title = entry.info.title.line();
         let title = if title.is_empty() { "(no title)" } else { &title };
-        if title.width() + facts.width() + 4 > width && width < 60 {
+        if title.width() + facts.width() + 4 > width && width < 46 {
             facts = facts.replace(" hits", "").replace(" hit", "");
         }
         let room = width.saturating_sub(facts.width() + 4);
