@@ -112,6 +112,15 @@ fn a4_01_enter_on_a_hit_in_a_fold_opens_it() {
 }
 
 #[test]
+fn a4_01_enter_typed_ahead_opens_the_best_hit_of_what_was_typed() {
+    let env = samples();
+    let terminal = ui(&env, "");
+    terminal.keys("arrowlinepotto\r");
+    conversation(&terminal);
+    terminal.shows("rotterdam = false # arrowlinepotto");
+}
+
+#[test]
 fn a4_02_a_hit_in_a_subagent_opens_there_and_its_parent_is_one_key_away() {
     let env = samples();
     let terminal = ui(&env, "\"numbat-abort\"");

@@ -154,6 +154,10 @@ pub(crate) struct App {
     history_at: Option<usize>,
     number: u64,
     searching: u64,
+    /// Set while the answer to what was typed last is missing.
+    is_searching: bool,
+    /// Set if Enter was pressed before that answer came.
+    enters: bool,
     opening: Option<(u64, Pane, OpenAt)>,
     /// Steps to further hits that were asked for while the next one was being opened. Negative ones go back.
     steps: isize,
@@ -205,6 +209,8 @@ impl App {
             history_at: None,
             number: 0,
             searching: 0,
+            is_searching: false,
+            enters: false,
             opening: None,
             steps: 0,
             naming: 0,
@@ -268,6 +274,7 @@ impl App {
             Ask::Search(Box::new(self.request()))
         };
         self.searching = self.ask(ask);
+        (self.is_searching, self.enters) = (true, false);
         match completed(self.input.value()) {
             Some((field, typed)) => {
                 let request = NamesRequest { field: field.into(), typed: typed.into(), limit: Some(8) };
@@ -290,6 +297,9 @@ impl App {
 
     /// Takes an answer. Older ones than the last question of their sort are dropped.
     pub(crate) fn take(&mut self, number: u64, answer: Answer) {
+        if matches!(answer, Answer::Search(..) | Answer::Latest(_)) && number == self.searching {
+            self.is_searching = false;
+        }
         match answer {
             Answer::Search(found, elapsed) if number == self.searching => match found {
                 Ok(found) => {
@@ -299,7 +309,10 @@ impl App {
                     self.suggestions = found.suggestions;
                     self.list(found.sessions.into_iter().map(Entry::of_hits).collect());
                 }
-                Err(error) => self.query_error = Some(one_line(&error.to_string())),
+                Err(error) => {
+                    self.enters = false;
+                    self.query_error = Some(one_line(&error.to_string()));
+                }
             },
             Answer::Latest(Ok(found)) if number == self.searching => {
                 self.query_error = None;

@@ -78,7 +78,11 @@ impl App {
     }
 
     /// Opens the selected session at the hit that the preview shows, or returns it.
-    fn enter(&mut self) {
+    pub(super) fn enter(&mut self) {
+        if self.is_searching {
+            self.enters = true;
+            return;
+        }
         if self.setup.pick.is_some() {
             return self.print_id();
         }

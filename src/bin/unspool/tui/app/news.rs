@@ -25,7 +25,8 @@ impl App {
     /// Returns the mark for messages that are not shown yet.
     pub(crate) fn news_mark(&self) -> Option<String> {
         let key = self.setup.keys.first(self.place(), KeyAction::Reload);
-        self.news.map(|new| if new == 0 { format!("new output, {key}") } else { format!("{new} new, {key}") })
+        let what = self.news.map(|new| if new == 0 { "new output".to_string() } else { format!("{new} new") });
+        what.filter(|_| !key.is_empty()).map(|what| format!("{what}, {key}"))
     }
 
     /// Looks for new messages and shows all of them, without leaving the place.
@@ -57,7 +58,12 @@ impl App {
         self.entries = entries;
         self.selected = kept.filter(|_| keep != Keep::Nothing).unwrap_or(0);
         self.top = if keep == Keep::Row { self.selected.saturating_sub(above) } else { 0 };
-        self.open_selected(Pane::Preview);
+        let is_opening = matches!(self.opening, Some((_, Pane::Conversation, _)));
+        if std::mem::take(&mut self.enters) && !self.entries.is_empty() {
+            self.enter();
+        } else if self.open.is_empty() && !is_opening {
+            self.open_selected(Pane::Preview);
+        }
     }
 
     pub(super) fn select(&mut self, entry: usize) {
