@@ -7,6 +7,7 @@
 //! - `kill@N`, `panic@N`, `eio@N`, `enospc@N`: die, panic or fail at point N; with a trailing `+`, at N and every later
 //!   point
 //! - `line@N`: panic while parsing the Nth line
+//! - `event@N`: panic when the terminal UI takes its Nth key or click
 //! - `stop@N`: stop the process at point N until it is continued, so that a test can change files at that moment
 //! - `hang@N`: the thread at point N never continues
 //! - `record:FILE`: append every point to FILE, so that a test can work out the state after a power cut
@@ -60,6 +61,10 @@ mod disabled {
     #[inline(always)]
     pub fn line() {}
 
+    /// Does nothing in a release build.
+    #[inline(always)]
+    pub fn event() {}
+
     /// Returns `usual` in a release build.
     #[inline(always)]
     pub fn batch(usual: u64) -> u64 {
@@ -68,10 +73,10 @@ mod disabled {
 }
 
 #[cfg(not(debug_assertions))]
-pub use disabled::{batch, line, point};
+pub use disabled::{batch, event, line, point};
 
 #[cfg(debug_assertions)]
-pub use enabled::{arm, batch, line, point};
+pub use enabled::{arm, batch, event, line, point};
 
 #[cfg(debug_assertions)]
 mod enabled {
@@ -85,6 +90,7 @@ mod enabled {
     static PLAN: OnceLock<Plan> = OnceLock::new();
     static POINTS: AtomicU64 = AtomicU64::new(0);
     static LINES: AtomicU64 = AtomicU64::new(0);
+    static EVENTS: AtomicU64 = AtomicU64::new(0);
 
     /// The parsed text of [`arm`].
     #[derive(Debug, Default)]
@@ -93,6 +99,7 @@ mod enabled {
         record: Option<Mutex<File>>,
         batch: Option<u64>,
         line: Option<u64>,
+        event: Option<u64>,
     }
 
     #[derive(Debug)]
@@ -130,6 +137,8 @@ mod enabled {
                 self.batch = Some(bytes.parse().ok()?);
             } else if let Some(number) = word.strip_prefix("line@") {
                 self.line = Some(number.parse().ok()?);
+            } else if let Some(number) = word.strip_prefix("event@") {
+                self.event = Some(number.parse().ok()?);
             } else {
                 let (kind, at) = word.split_once('@')?;
                 let is_lasting = at.ends_with('+');
@@ -193,6 +202,12 @@ mod enabled {
 
     #[cfg(not(unix))]
     fn signal(_: bool) {}
+
+    /// Counts an event that the terminal UI takes, and panics if planned.
+    pub fn event() {
+        let Some(event) = PLAN.get().and_then(|plan| plan.event) else { return };
+        assert!(EVENTS.fetch_add(1, Ordering::SeqCst) + 1 != event, "fault at event {event}");
+    }
 
     /// Counts a line that is about to be parsed, and panics if planned.
     pub fn line() {

@@ -54,14 +54,18 @@ impl<T: Into<String>> From<T> for Untrusted {
     }
 }
 
-/// Makes every dangerous character visible. Newlines and tabs are kept.
+/// Makes every dangerous character visible. Newlines and tabs are kept; the line ends of Windows become newlines.
 pub fn for_terminal(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_dangerous) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 16);
     let mut previous = ' ';
-    for c in text.chars() {
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c == '\r' && rest.as_str().starts_with('\n') {
+            continue;
+        }
         // A joiner inside an emoji is harmless: it combines the parts into one image.
         let joins_emoji = c == '\u{200d}' && is_pictograph(previous);
         if is_dangerous(c) && !joins_emoji {
@@ -130,6 +134,7 @@ mod tests {
             ("\u{1b}[31mred\u{1b}[0m", "␛[31mred␛[0m"),
             ("\u{1b}]52;c;aGk=\u{7}", "␛]52;c;aGk=␇"),
             ("a\rb\u{8}c\u{7f}", "a␍b␈c␡"),
+            ("a\r\nb\r\r\n", "a\nb␍\n"),
             ("\u{9b}31m", "⟨U+009B⟩31m"),
             ("abc\u{202e}fed", "abc⟨U+202E⟩fed"),
             ("hid\u{e0041}den\u{200b}", "hid⟨U+E0041⟩den⟨U+200B⟩"),

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::archive::conversation::OpenConversation;
+use crate::archive::conversation::{Extent, OpenConversation};
 use crate::archive::request::{Context, Filters, SearchRequest};
 use crate::archive::search::all_hits;
 use crate::archive::snippet::Marks;
+use crate::document::Kind;
 use crate::error::Result;
-use crate::index::{Checkpoint, Corrections, FileKey, Spot};
+use crate::index::{Checkpoint, Corrections, FileKey, HitSpot};
 use crate::query::Query;
 use crate::transcript::discover::SourceKind;
 
@@ -26,7 +27,22 @@ pub struct Occurrences {
 pub struct Occurrence {
     /// The subagent in whose conversation it is.
     pub agent: Option<String>,
-    spot: Spot,
+    at: HitSpot,
+}
+
+/// The place of a hit, seen from an open conversation.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum HitPlace {
+    /// In this block.
+    Block(usize),
+    /// In the title.
+    Title,
+    /// In a message that is not shown on its own, near this block.
+    Near(usize),
+    /// In a message that this conversation leaves out unless it is opened with all of them.
+    LeftOut,
+    /// In the conversation of another subagent, or in the main one.
+    Elsewhere,
 }
 
 /// Marks the words of a search in texts.
@@ -44,12 +60,12 @@ pub(super) fn find(reading: &OpenConversation, request: &SearchRequest, context:
     let files = reader.files_of_session(session)?;
     let files: HashMap<FileKey, &Checkpoint> = files.iter().map(|file| (file.key(), file)).collect();
     let mut hits = Vec::new();
-    for (at, (key, spot, time)) in reader.spots(ranked.hits())?.into_iter().enumerate() {
-        let file = files.get(&key).filter(|file| file.source_kind() == SourceKind::Agent);
+    for (number, at) in reader.spots(ranked.hits())?.into_iter().enumerate() {
+        let file = files.get(&at.file).filter(|file| file.source_kind() == SourceKind::Agent);
         let agent = file.and_then(|file| file.agent_id()).map(str::to_string);
         // All hits in a subagent come where it began.
-        let begin = file.and_then(|file| file.summary().first).or(time);
-        hits.push(((begin, agent.clone().unwrap_or_default(), at), Occurrence { agent, spot }));
+        let begin = file.and_then(|file| file.summary().first).or(at.time);
+        hits.push(((begin, agent.clone().unwrap_or_default(), number), Occurrence { agent, at }));
     }
     hits.sort_by(|(a, _), (b, _)| a.cmp(b));
     let hits = hits.into_iter().map(|(_, hit)| hit).collect();
@@ -57,9 +73,20 @@ pub(super) fn find(reading: &OpenConversation, request: &SearchRequest, context:
 }
 
 impl Occurrence {
-    /// Returns the block of the hit in a conversation. `None` if it is in another one, or in a message that is not shown.
-    pub fn block_in(&self, reading: &OpenConversation) -> Option<usize> {
-        reading.block_at(self.spot)
+    /// Returns the part of its block to read, if the text there is very long.
+    pub fn extent_in(&self, reading: &OpenConversation) -> Extent {
+        reading.part_of(self.at.spot).map_or(Extent::Beginning, Extent::From)
+    }
+
+    /// Returns the place of the hit, seen from a conversation of the same session.
+    pub fn place_in(&self, reading: &OpenConversation) -> HitPlace {
+        match reading.block_at(self.at.spot) {
+            Some(block) => HitPlace::Block(block),
+            None if self.agent != reading.target.agent => HitPlace::Elsewhere,
+            None if self.at.kind == Kind::Title => HitPlace::Title,
+            None if !reading.is_complete => HitPlace::LeftOut,
+            None => HitPlace::Near(reading.last_block_before(self.at.time)),
+        }
     }
 }
 

@@ -168,10 +168,9 @@ pub struct OutlineRequest {
 pub struct ReadingRequest {
     /// A session, a subagent or a message, by id or the beginning of it.
     pub id: String,
-    /// True to include text inserted by Claude Code itself.
-    pub meta: bool,
-    /// True to include messages abandoned by a rewind.
-    pub abandoned: bool,
+    /// True to include everything: messages abandoned by a rewind, those of subagents in the same transcript, and what
+    /// Claude Code itself inserted.
+    pub complete: bool,
     /// True to show secrets.
     pub reveal: bool,
 }

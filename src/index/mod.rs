@@ -29,6 +29,7 @@ pub(crate) use hash_map::{HashMap64, HashSet64};
 pub use losses::Loss;
 pub use predecessor::Predecessor;
 pub use rank::collect::RawHit;
+pub use rank::fetch::HitSpot;
 pub use rank::spelling::{Corrections, Meant};
 pub use rank::{Factors, Ranked, Search, Sort};
 pub use read::by_file::{About, PromptPlace, Spelling};

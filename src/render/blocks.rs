@@ -7,7 +7,7 @@ use crate::archive::conversation::{BlockText, Message, Piece};
 use crate::archive::timestamp;
 use crate::document::{Kind, Role};
 use crate::render::line_diff::{Mark, diff};
-use crate::render::markdown::{Line as Styled, markdown, plain};
+use crate::render::markdown::{Line as Styled, broken, markdown, plain};
 use crate::render::message::{Body, Call, Homes, call, is_interruption, who};
 use crate::render::terminal::sessions::short_model;
 use crate::render::terminal::style::{ADDED, BAD, DIM, MODEL, PERSON, REMOVED, Screen, TOOL, count, cut, thousands};
@@ -61,7 +61,7 @@ pub struct Layout {
 /// Reports whether a block can be folded and unfolded.
 pub fn can_fold(text: &BlockText) -> bool {
     match &text.piece {
-        Piece::ToolCall { .. } | Piece::Abandoned { .. } => true,
+        Piece::ToolCall { .. } => true,
         Piece::Message(message) => {
             matches!(message.kind, Kind::Thinking | Kind::ToolResult | Kind::Output | Kind::Compaction)
         }
@@ -82,14 +82,22 @@ impl Layout {
                 let shown = call(&self.homes, message, result.as_ref(), agent.as_ref());
                 self.call(message, &shown, open.unwrap_or(self.tools == Detail::Full), text)
             }
-            Piece::FoldedSubagent { messages } => aside(&format!("subagent: {}", count(*messages, "message"))),
+            Piece::FoldedSubagent { messages } => {
+                aside(&format!("subagent: {} (a shows them)", count(*messages, "message")))
+            }
             Piece::Abandoned { messages, .. } => {
-                aside(&format!("abandoned branch: {} (a shows it)", count(*messages, "message")))
+                aside(&format!("abandoned branch: {} (a shows them)", count(*messages, "message")))
             }
             Piece::Earlier { messages } => aside(&format!("{} before this", count(*messages, "message"))),
             Piece::Later { messages } => aside(&format!("{} after this", count(*messages, "message"))),
             Piece::NewStart => Vec::new(),
         };
+        if !self.unwrapped {
+            lines = lines.into_iter().flat_map(|line| broken(line, self.width)).collect();
+        }
+        if text.begins_late && lines.len() > 1 {
+            lines.insert(1, vec![(DIM, "    … the beginning of a very long text is left out; O shows it".to_string())]);
+        }
         if lines.len() > MOST_LINES {
             let more = lines.len() - MOST_LINES;
             lines.truncate(MOST_LINES);
@@ -115,7 +123,7 @@ impl Layout {
             Kind::Thinking => {
                 if !open.unwrap_or(self.thinking) {
                     let first = safe.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-                    let line = cut(&format!("thinking: {}", one_line(first)), room.saturating_sub(2));
+                    let line = cut(&format!("thinking: {}", one_line(first)), self.width.saturating_sub(5));
                     return if open.is_none() && self.tools == Detail::None {
                         Vec::new()
                     } else {
@@ -222,9 +230,9 @@ impl Layout {
         if !gist.is_empty() && left > 3 {
             head.push((if failed { BAD } else { DIM }, format!(" → {}", cut(&gist, left))));
         }
-        let facts = self.facts_of(message, text);
-        head.extend((!facts.is_empty()).then(|| (DIM, format!("  {facts}"))));
         let mut lines = vec![head];
+        let facts = self.facts_of(message, text);
+        lines.extend((!facts.is_empty()).then(|| vec![(DIM, format!("    {facts}"))]));
         self.body(&mut lines, call, open);
         if let Some(result) = result.filter(|_| open) {
             let style = if result.failed { BAD } else { DIM };

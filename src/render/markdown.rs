@@ -275,7 +275,7 @@ impl Page {
     }
 }
 
-/// Breaks spans into lines at spaces. A word longer than a line is split.
+/// Breaks spans into lines at spaces. A word longer than a line is split, and Chinese, Japanese and Korean text anywhere.
 fn wrap(spans: &[Span], width: usize) -> Vec<Line> {
     let mut lines = vec![Line::new()];
     let mut used = 0;
@@ -283,7 +283,8 @@ fn wrap(spans: &[Span], width: usize) -> Vec<Line> {
         for word in text.split_inclusive([' ', '\n']) {
             let (word, breaks) = word.strip_suffix('\n').map_or((word, false), |word| (word, true));
             let long = word.trim_end().width();
-            if used > 0 && used + long > width {
+            let is_splittable = word.chars().any(|c| c.width() == Some(2));
+            if used > 0 && used + long > width && !is_splittable {
                 trim(&mut lines);
                 lines.push(Line::new());
                 used = 0;
@@ -297,6 +298,21 @@ fn wrap(spans: &[Span], width: usize) -> Vec<Line> {
     }
     trim(&mut lines);
     lines
+}
+
+/// Breaks a line that is longer than `width`, such as one of code, at any character. What frames it is repeated.
+pub(super) fn broken(line: Line, width: usize) -> Vec<Line> {
+    if line.iter().map(|(_, text)| text.width()).sum::<usize>() <= width {
+        return vec![line];
+    }
+    let is_frame = |(_, text): &&Span| text.chars().all(|c| [' ', '│', '┊'].contains(&c));
+    let frame: Line = line.iter().take_while(is_frame).cloned().collect();
+    let room = width.saturating_sub(frame.iter().map(|(_, text)| text.width()).sum()).max(8);
+    let (mut lines, mut used) = (vec![Line::new()], 0);
+    for (style, text) in &line[frame.len()..] {
+        push_word(&mut lines, &mut used, *style, text, room);
+    }
+    lines.into_iter().map(|rest| frame.iter().cloned().chain(rest).collect()).collect()
 }
 
 /// Removes trailing spaces from the last line.
@@ -367,6 +383,24 @@ mod tests {
         ] {
             assert_eq!(show(text, 20), shown, "{text}");
         }
+    }
+
+    #[test]
+    fn chinese_fills_the_line() {
+        assert_eq!(
+            show("就是 N+1 问题每条记录都会触发两次额外查询", 20),
+            "就是 N+1 问题每条记\n录都会触发两次额外查\n询"
+        );
+        assert_eq!(show("wait for the sidecar containers", 20), "wait for the sidecar\ncontainers");
+    }
+
+    #[test]
+    fn a_long_line_is_broken_with_its_frame() {
+        let line = |text: &str| vec![(DIM, "  │ ".to_string()), (CODE, text.to_string())];
+        let broken = |text: &str| broken(line(text), 14).into_iter().map(|line| line[1].1.clone()).collect::<Vec<_>>();
+        assert_eq!(broken("short"), ["short"]);
+        assert_eq!(broken("one two three four"), ["one two th", "ree four"]);
+        assert_eq!(broken("汉字汉字汉字"), ["汉字汉字汉", "字"]);
     }
 
     #[test]

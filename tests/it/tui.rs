@@ -1,5 +1,6 @@
 //! The terminal UI, driven by keys in a real terminal. The name of a test begins with the line of the checklist that it
-//! covers (section A4 of the notes on front ends). Layout is tested in `src/bin/unspool/tui`.
+//! covers (section A4 of the notes on front ends): `a4_03` to `a4_40`. Layout is tested in `src/bin/unspool/tui/tests.rs`:
+//! there, `nothing_is_cut_while_blanks_remain_beside_it` is line 10, and snapshots at four widths are lines 8 and 11.
 
 use std::time::Duration;
 
@@ -58,6 +59,10 @@ fn marked(screen: &Screen) -> Vec<String> {
     screen.marked(|cell| cell.underline() || cell.inverse())
 }
 
+fn has_mark(screen: &Screen, word: &str) -> bool {
+    marked(screen).iter().any(|text| text.to_lowercase().contains(word))
+}
+
 /// The title in the row that is selected.
 fn selected(screen: &Screen) -> Option<String> {
     screen.rows().iter().find_map(|row| Some(row.split_once('▌')?.1.chars().take(30).collect()))
@@ -66,6 +71,26 @@ fn selected(screen: &Screen) -> Option<String> {
 /// The rows without times, which differ from run to run.
 fn timeless(screen: &Screen) -> String {
     Regex::new(r"\d+ ms").expect("valid").replace_all(&screen.text(), "").into_owned()
+}
+
+/// The rows without the footer.
+fn rows_of_the_list(screen: &Screen) -> Vec<String> {
+    let rows = screen.rows();
+    rows[..rows.len() - 1].to_vec()
+}
+
+/// The folder of a `claude` that prints its folder and arguments and ends with 7.
+fn fake_claude(env: &Env) -> std::path::PathBuf {
+    let bin = env.path().join("bin");
+    std::fs::create_dir_all(&bin).expect("made");
+    program(&bin.join("claude"), "printf 'in %s with %s\\n' \"$PWD\" \"$*\"\nexit 7\n");
+    bin
+}
+
+fn program(path: &std::path::Path, script: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(path, format!("#!/bin/sh\n{script}")).expect("written");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("set");
 }
 
 /// A home with one session of one prompt, indexed.
@@ -87,6 +112,15 @@ fn a4_01_enter_on_a_hit_in_a_fold_opens_it() {
 }
 
 #[test]
+fn a4_01_enter_typed_ahead_opens_the_best_hit_of_what_was_typed() {
+    let env = samples();
+    let terminal = ui(&env, "");
+    terminal.keys("arrowlinepotto\r");
+    conversation(&terminal);
+    terminal.shows("rotterdam = false # arrowlinepotto");
+}
+
+#[test]
 fn a4_02_a_hit_in_a_subagent_opens_there_and_its_parent_is_one_key_away() {
     let env = samples();
     let terminal = ui(&env, "\"numbat-abort\"");
@@ -96,6 +130,52 @@ fn a4_02_a_hit_in_a_subagent_opens_there_and_its_parent_is_one_key_away() {
     terminal.keys("P");
     let screen = terminal.hides("HTTP-date would be an error and abort");
     assert!(screen.has("Survey Retry-After handling"), "{}", screen.text());
+}
+
+#[test]
+fn a4_03_n_walks_every_hit_in_order() {
+    let env = samples();
+    // In titles, prompts, answers, tool output and several subagents.
+    let terminal = ui(&env, "retry");
+    terminal.keys(ENTER);
+    let (start, all) = hit_of(&conversation(&terminal)).expect("opened at a hit");
+    assert!(all > 10, "{all} hits");
+    let is_at = |screen: &Screen, hit: usize| hit_of(screen) == Some((hit, all)) && has_mark(screen, "retry");
+    let mut subagents = 0;
+    for step in 0..all {
+        let hit = (start + step) % all + 1;
+        terminal.keys("n");
+        let screen = terminal.wait(&format!("hit {hit} of {all} is marked"), |screen| is_at(screen, hit));
+        subagents += usize::from(screen.rows()[0].contains('↳'));
+        if hit == 1 {
+            terminal.shows("the walk begins again");
+        }
+    }
+    assert!(subagents > 0, "the walk enters subagents");
+    for hit in (1..start).rev() {
+        terminal.keys("N");
+        terminal.wait(&format!("back at hit {hit} of {all}"), |screen| is_at(screen, hit));
+    }
+}
+
+#[test]
+fn a4_03_n_reaches_messages_that_are_left_out_by_default() {
+    let env = Env::new();
+    let prompt = |number, text: &str| user_line(&session(1), number, text);
+    let inside = prompt(2, "walrus in the subagent").replace("\"isSidechain\":false", "\"isSidechain\":true");
+    let lines = prompt(1, "walrus begins") + &inside + &prompt(3, "walrus ends");
+    env.write(format!("-home-u-x/{}.jsonl", session(1)), lines);
+    env.index();
+    let terminal = ui(&env, "walrus ends");
+    terminal.keys(ENTER);
+    let (start, all) = hit_of(&conversation(&terminal)).expect("opened at a hit");
+    for step in 0..all {
+        let hit = (start + step) % all + 1;
+        terminal.keys("n");
+        let is_at = |screen: &Screen| hit_of(screen) == Some((hit, all)) && has_mark(screen, "walrus");
+        let screen = terminal.wait(&format!("hit {hit}"), is_at);
+        assert!(hit != 2 || screen.has("walrus in the subagent"), "{}", screen.text());
+    }
 }
 
 #[test]
@@ -206,9 +286,9 @@ fn a4_13_resizing_keeps_the_message_on_its_row() {
 fn a4_14_the_cursor_is_after_wide_characters() {
     let env = samples();
     let terminal = ui(&env, "");
-    let (row, column) = terminal.screen().cursor().expect("a cursor");
+    terminal.wait("the cursor is in the query", |screen| screen.cursor() == Some((0, 3)));
     terminal.keys("한글e\u{301}");
-    terminal.wait("the cursor is behind the text", |screen| screen.cursor() == Some((row, column + 5)));
+    terminal.wait("the cursor is behind the text", |screen| screen.cursor() == Some((0, 8)));
 }
 
 #[test]
@@ -247,6 +327,20 @@ fn a4_17_no_hits_say_what_was_searched_and_how_to_go_on() {
 }
 
 #[test]
+fn a4_17_each_suggestion_has_a_key() {
+    let env = samples();
+    let terminal = ui(&env, "arrowlinepotto project:tidepool role:human");
+    let screen = terminal.shows("any filter");
+    let row = screen.rows().into_iter().find(|row| row.contains("any filter")).expect("shown");
+    let number = Regex::new(r"Alt-(\d)").expect("valid").captures(&row).expect("a key")[1].to_string();
+    terminal.keys(ctrl('x')).shows(&format!("│ {number}  without any filter"));
+    terminal.keys(ESC).hides("Actions");
+    terminal.keys(format!("\x1b{number}")).shows("> arrowlinepotto  ");
+    terminal.shows("Enter open at hit");
+    terminal.shows("hit 1 of 1");
+}
+
+#[test]
 fn a4_18_the_first_index_is_built_while_the_ui_runs() {
     let env = Env::with_fixtures("home");
     let terminal = Terminal::start(&env, WIDE, &["tui", "parseRetryAfter"]);
@@ -257,12 +351,66 @@ fn a4_18_the_first_index_is_built_while_the_ui_runs() {
 #[test]
 fn a4_19_reading_goes_on_while_another_process_writes() {
     let env = samples();
-    let lock = env.index_folder();
-    assert!(lock.is_dir());
     let mut writer = env.command().args(["index", "--rebuild"]).spawn().expect("started");
     let terminal = ui(&env, "parseRetryAfter");
     terminal.shows("Token refresh");
     writer.wait().expect("ended");
+}
+
+#[test]
+fn a4_19_the_status_line_says_that_another_process_has_the_index() {
+    let env = one_prompt("pelican one");
+    env.append(format!("-home-u-x/{}.jsonl", session(1)), user_line(&session(1), 2, "pelican two"));
+    let entries = std::fs::read_dir(env.index_dir()).expect("listed").map(|entry| entry.expect("entry").path());
+    let is_lock = |path: &std::path::PathBuf| path.to_string_lossy().ends_with(".lock");
+    let lock = std::fs::File::open(entries.into_iter().find(is_lock).expect("a lock")).expect("opened");
+    lock.lock().expect("locked");
+    let terminal = ui(&env, "pelican");
+    let screen = terminal.shows("index: 1 file behind");
+    assert!(screen.has("1 hit"), "{}", screen.text());
+}
+
+#[test]
+fn a4_20_new_messages_leave_only_a_mark() {
+    let env = Env::new();
+    let place = |number| format!("-home-u-x/{}.jsonl", session(number));
+    for number in 1..=3 {
+        env.write(place(number), user_line(&session(number), number, &format!("prompt{number}x")));
+    }
+    env.index();
+    let terminal = ui(&env, "");
+    terminal.keys(DOWN);
+    let before = terminal.wait("the second session is selected", |screen| {
+        selected(screen).is_some_and(|title| title.contains("prompt2x")) && screen.has("│ │ prompt2x")
+    });
+    env.append(place(1), user_line(&session(1), 61, "prompt61x"));
+    env.write(place(4), user_line(&session(4), 62, "prompt62x"));
+    let after = terminal.shows("2 new, ^L");
+    assert_eq!(rows_of_the_list(&after), rows_of_the_list(&before));
+    terminal.keys(ctrl('l'));
+    let screen = terminal.shows("prompt62x");
+    assert!(selected(&screen).is_some_and(|title| title.contains("prompt2x")), "{}", screen.text());
+    assert!(!screen.has("new, ^L"), "{}", screen.text());
+}
+
+#[test]
+fn a4_20_new_messages_do_not_move_a_conversation() {
+    let env = Env::new();
+    let place = format!("-home-u-x/{}.jsonl", session(1));
+    let lines = (1..=60).map(|number| user_line(&session(1), number, &format!("prompt{number}x"))).collect::<String>();
+    env.write(&place, lines);
+    env.index();
+    let terminal = ui(&env, "");
+    terminal.keys(ENTER);
+    conversation(&terminal);
+    terminal.keys("}".repeat(9));
+    let before = terminal.wait("the tenth prompt is at the top", |screen| screen.row_of("prompt10x") == Some(4));
+    env.append(&place, user_line(&session(1), 61, "prompt61x"));
+    let after = terminal.shows("1 new, ^L");
+    assert_eq!(rows_of_the_list(&after), rows_of_the_list(&before));
+    terminal.keys(ctrl('l')).hides("1 new, ^L");
+    terminal.keys("G").shows("prompt61x");
+    terminal.keys("g").shows("prompt1x");
 }
 
 #[test]
@@ -301,6 +449,42 @@ fn a4_22_filters_are_completed_with_counts() {
 }
 
 #[test]
+fn a4_22_filters_are_dropped_one_by_one() {
+    let env = samples();
+    let query = "retry project:paperplane role:human since:2020";
+    let terminal = ui(&env, query);
+    let row = terminal.screen().rows()[1].clone();
+    assert!(["project:paperplane ×", "role:human ×", "since:2020 ×"].iter().all(|chip| row.contains(chip)), "{row}");
+    // By number, by a click, and the last one.
+    terminal.keys("\x1b2").shows("> retry project:paperplane since:2020");
+    let row = terminal.screen().rows()[1].clone();
+    let before = row.split("since:2020").next().expect("a chip").chars().count();
+    terminal
+        .click(before, 1)
+        .wait("one filter is left", |screen| screen.rows()[0].starts_with(" > retry project:paperplane  "));
+    terminal.keys("\x1b[15~").wait("no filter is left", |screen| screen.rows()[0].starts_with(" > retry  "));
+}
+
+#[test]
+fn a4_22_the_menu_lists_all_actions() {
+    let env = samples();
+    let terminal = ui(&env, "retry project:paperplane");
+    terminal.keys(ctrl('x')).shows("r  resume");
+    terminal.shows("1  searches without project:paperplane");
+    terminal.keys("1").wait("the filter is dropped", |screen| screen.rows()[0].starts_with(" > retry  "));
+    terminal.keys(ctrl('x')).shows("t  order");
+    terminal.keys("t").hides("t  order");
+    assert!(terminal.shows("newest").rows()[0].contains("newest"));
+}
+
+#[test]
+fn a4_22_filter_options_are_text_in_the_query() {
+    let env = samples();
+    let terminal = Terminal::start(&env, WIDE, &["tui", "--project", "paperplane", "retry"]);
+    terminal.shows("> retry project:paperplane");
+}
+
+#[test]
 fn a4_23_an_invalid_filter_keeps_the_last_results() {
     let env = samples();
     let terminal = ui(&env, "parseRetryAfter");
@@ -331,11 +515,9 @@ fn a4_25_pasted_ids_and_lines_are_found() {
 
 #[test]
 fn a4_26_resuming_runs_claude_in_the_folder_or_says_inside_why_not() {
-    use std::os::unix::fs::PermissionsExt as _;
     let env = Env::new();
     let folder = env.path().join("work");
-    let bin = env.path().join("bin");
-    [&folder, &bin].into_iter().for_each(|folder| std::fs::create_dir_all(folder).expect("made"));
+    std::fs::create_dir_all(&folder).expect("made");
     let line = user_line(&session(1), 1, "pelican").replace("/home/u/x", folder.to_str().expect("UTF-8"));
     env.write(format!("-x/{}.jsonl", session(1)), line);
     env.index();
@@ -343,9 +525,7 @@ fn a4_26_resuming_runs_claude_in_the_folder_or_says_inside_why_not() {
     terminal.keys(ctrl('r')).shows("there is no `claude`");
     drop(terminal);
 
-    let script = "#!/bin/sh\nprintf 'in %s with %s\\n' \"$PWD\" \"$*\"\nexit 7\n";
-    std::fs::write(bin.join("claude"), script).expect("written");
-    std::fs::set_permissions(bin.join("claude"), std::fs::Permissions::from_mode(0o755)).expect("set");
+    let bin = fake_claude(&env);
     let mut command = env.command();
     command.args(["tui", "pelican"]).env("TERM", "xterm-256color").env_remove("COLUMNS");
     command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
@@ -361,6 +541,51 @@ fn a4_26_resuming_runs_claude_in_the_folder_or_says_inside_why_not() {
 }
 
 #[test]
+fn a4_27_a_deleted_transcript_opens_from_the_index_but_cannot_be_resumed() {
+    let env = one_prompt("pelican with a long beak");
+    let place = format!("-home-u-x/{}.jsonl", session(1));
+    env.write(format!("-home-u-x/{}.jsonl", session(2)), user_line(&session(2), 2, "another one"));
+    env.index();
+    std::fs::remove_file(env.file(place)).expect("removed");
+    env.index();
+    let terminal = ui(&env, "pelican");
+    let screen = terminal.shows("transcript gone, no resume");
+    assert!(!screen.has("^R resume") && !screen.has("copy command"), "{}", screen.text());
+    terminal.keys(ctrl('x')).shows("Actions · transcript gone, no resume");
+    assert!(!terminal.screen().has("r  resume") && !terminal.screen().has("F  resume"));
+    terminal.keys(ESC).hides("Actions");
+    terminal.keys(ctrl('r')).shows("Claude Code has deleted its transcript");
+    terminal.keys(ENTER);
+    let screen = terminal.wait("the conversation", |screen| screen.has("m outline"));
+    assert!(screen.has("pelican with a long beak") && screen.has("transcript gone"), "{}", screen.text());
+    assert!(!screen.has("r resume"), "{}", screen.text());
+    terminal.keys("F").shows("Claude Code has deleted its transcript");
+}
+
+#[test]
+fn a4_28_resuming_asks_nothing_and_takes_arguments_from_the_configuration() {
+    let env = Env::new();
+    let folder = env.path().join("work");
+    std::fs::create_dir_all(&folder).expect("made");
+    let line = user_line(&session(1), 1, "pelican").replace("/home/u/x", folder.to_str().expect("UTF-8"));
+    env.write(format!("-x/{}.jsonl", session(1)), line);
+    env.index();
+    let bin = fake_claude(&env);
+    let file = env.path().join("config.toml");
+    std::fs::write(&file, "resume_args = [\"--model\", \"opus\"]\n").expect("written");
+    let mut command = env.command();
+    command.args(["tui", "pelican"]).env("TERM", "xterm-256color").env_remove("COLUMNS");
+    command.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).env("UNSPOOL_CONFIG", &file);
+    let mut terminal = Terminal::run(&command, WIDE);
+    answered(&terminal);
+    terminal.keys(ctrl('r'));
+    assert_eq!(terminal.ends().exit_code(), 7);
+    let screen = terminal.screen();
+    let expected = format!("with --resume {} --model opus", session(1));
+    assert!(screen.rows().concat().contains(&expected), "{}", screen.text());
+}
+
+#[test]
 fn a4_29_copying_over_ssh_asks_the_terminal_and_says_so() {
     let env = one_prompt("pelican");
     let mut command = env.command();
@@ -372,6 +597,32 @@ fn a4_29_copying_over_ssh_asks_the_terminal_and_says_so() {
     conversation(&terminal);
     terminal.keys("y").shows("cop");
     terminal.sends("\x1b]52;c;");
+}
+
+#[test]
+fn a4_30_the_mouse_selects_opens_scrolls_and_folds() {
+    let env = samples();
+    let terminal = ui(&env, "cargo");
+    let first = selected(&terminal.screen()).expect("selected");
+    let row = terminal.screen().row_of(&first).expect("on the screen");
+    terminal.wheel(true, 5, row);
+    terminal.wait("the wheel selects", |screen| selected(screen).as_ref() != Some(&first));
+    terminal.click(5, row).wait("a click selects", |screen| selected(screen).as_ref() == Some(&first));
+    terminal.click(5, row);
+    let opened = conversation(&terminal);
+    terminal.wheel(true, 5, 10).wait("the wheel scrolls", |screen| timeless(screen) != timeless(&opened));
+    drop(terminal);
+
+    let terminal = ui(&env, "arrowlinepotto");
+    terminal.keys(ENTER);
+    let screen = conversation(&terminal);
+    let row = screen.row_of("rotterdam = false").expect("an open fold");
+    terminal.click(5, row).hides("rotterdam = false");
+    drop(terminal);
+
+    let terminal = Terminal::start(&env, WIDE, &["tui", "--no-mouse", "cargo"]);
+    answered(&terminal);
+    assert!(!String::from_utf8_lossy(&terminal.raw()).contains("\x1b[?1000h"));
 }
 
 #[test]
@@ -411,6 +662,53 @@ fn a4_32_signals_restore_the_terminal_and_leave_nothing_behind() {
 }
 
 #[test]
+fn a4_32_a_panic_restores_the_terminal_and_is_reported() {
+    let env = samples();
+    let mut command = env.command();
+    command.args(["tui", "parseRetryAfter"]).env("TERM", "xterm-256color").env_remove("COLUMNS");
+    let mut terminal = Terminal::run(command.env("UNSPOOL_FAULT", "event@1"), WIDE);
+    answered(&terminal);
+    assert!(terminal.screen().is_alternate());
+    terminal.keys("x");
+    let status = terminal.ends();
+    let screen = terminal.screen();
+    assert!(!screen.is_alternate() && !screen.has_modes_left() && screen.cursor().is_some(), "{}", screen.text());
+    assert!(screen.has("error") && status.exit_code() != 0, "{status:?}: {}", screen.text());
+    assert_eq!(terminal.left_behind(), Vec::<i32>::new());
+}
+
+#[test]
+fn a4_32_a_lost_terminal_ends_the_ui() {
+    let env = samples();
+    let status = Terminal::lost(&env, &["tui", "parseRetryAfter"], "Token refresh");
+    assert!(!status.success() && status.exit_code() == 129, "{status:?}");
+}
+
+#[test]
+fn a4_33_suspending_and_editing_return_to_the_same_screen() {
+    let env = samples();
+    let editor = env.path().join("editor");
+    program(&editor, "printf 'editing %s\\n' \"$1\"\nread -r line\n");
+    let script = "set -m; \"$0\" tui parseRetryAfter; echo is stopped; read -r line; fg";
+    let mut command = crate::support::process::under(&env, &["bash", "-c", script]);
+    command.env("TERM", "xterm-256color").env_remove("COLUMNS").env("EDITOR", &editor);
+    let terminal = Terminal::run(&command, WIDE);
+    answered(&terminal);
+    terminal.keys(ENTER);
+    let before = conversation(&terminal);
+    terminal.keys(ctrl('z'));
+    assert!(!terminal.shows("is stopped").is_alternate());
+    terminal.keys(ENTER);
+    let after = conversation(&terminal);
+    assert!(after.is_alternate());
+    assert_eq!(timeless(&after), timeless(&before));
+    terminal.keys("E");
+    assert!(!terminal.shows("editing +").is_alternate());
+    terminal.keys(ENTER);
+    assert_eq!(timeless(&conversation(&terminal)), timeless(&before));
+}
+
+#[test]
 fn a4_34_without_colours_hits_are_still_marked() {
     let env = samples();
     let mut command = env.command();
@@ -447,6 +745,113 @@ fn a4_36_secrets_are_masked_everywhere() {
     conversation(&terminal);
     terminal.shows("pelican");
     assert!(!String::from_utf8_lossy(&terminal.raw()).contains(&secret[4..20]));
+}
+
+#[test]
+fn a4_36_pick_shows_secrets_only_if_asked_to() {
+    let secret = "ghp_9fK2mQ7xLr4TbV8nWz3YcJ6dHs1PaE5uGo0i";
+    let env = one_prompt(&format!("pelican uses {secret} today"));
+    let terminal = Terminal::start(&env, WIDE, &["pick", "pelican"]);
+    terminal.shows("pelican uses");
+    assert!(!String::from_utf8_lossy(&terminal.raw()).contains(&secret[4..20]));
+    let terminal = Terminal::start(&env, WIDE, &["pick", "--reveal", "pelican"]);
+    terminal.shows(&secret[4..20]);
+}
+
+#[test]
+fn a4_37_a_very_long_message_opens_at_its_end() {
+    // 10 MB of output, which is read and laid out only near the hit.
+    let lines: String = (0..130_000)
+        .map(|line| format!("{line} ................................................................\n"))
+        .collect();
+    let env = Env::new();
+    let call = serde_json::json!([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make"}}]);
+    let result = serde_json::json!([{"type": "tool_result", "tool_use_id": "t1", "content": lines + "arrowroot ends"}]);
+    let lines = [("assistant", call), ("user", result)].into_iter().zip(2..).map(|((role, content), number)| {
+        let uuid = crate::support::transcript::uuid(number);
+        let line = serde_json::json!({
+            "sessionId": session(1), "uuid": uuid, "type": role, "cwd": "/home/u/x",
+            "timestamp": format!("2026-10-01T10:00:0{number}.000Z"), "message": {"role": role, "content": content},
+        });
+        line.to_string() + "\n"
+    });
+    let lines = user_line(&session(1), 1, "begin") + &lines.collect::<String>();
+    env.write(format!("-home-u-x/{}.jsonl", session(1)), lines);
+    env.index();
+    let terminal = ui(&env, "arrowroot");
+    terminal.keys(ENTER);
+    conversation(&terminal);
+    let screen = terminal.shows("arrowroot ends");
+    assert!(has_mark(&screen, "arrowroot"), "{}", screen.text());
+    terminal.keys("g").shows("O shows it");
+    assert!(terminal.memory() < 400 << 20, "{} bytes", terminal.memory());
+}
+
+#[test]
+fn a4_37_a_long_session_opens_at_any_place() {
+    let env = Env::new();
+    let text = "a line of words that fills a part of the memory\n".repeat(20);
+    let lines = (1..=15_000).map(|number| user_line(&session(1), number, &format!("word{number}x {text}")));
+    env.write(format!("-home-u-x/{}.jsonl", session(1)), lines.collect::<String>());
+    env.index();
+    let terminal = ui(&env, "word7777x");
+    terminal.keys(ENTER);
+    conversation(&terminal);
+    terminal.shows("│ word7777x");
+    terminal.keys("G").shows("│ word15000x");
+    terminal.keys("g").shows("│ word1x");
+    assert!(terminal.memory() < 400 << 20, "{} bytes", terminal.memory());
+}
+
+#[test]
+fn a4_38_a_held_key_stops_where_it_should() {
+    let env = Env::new();
+    let lines = (1..=300).map(|number| user_line(&session(1), number, &format!("prompt{number}x"))).collect::<String>();
+    env.write(format!("-home-u-x/{}.jsonl", session(1)), lines);
+    for number in 2..=220 {
+        env.write(
+            format!("-home-u-x/{}.jsonl", session(number)),
+            user_line(&session(number), number, &format!("title{number}y")),
+        );
+    }
+    env.index();
+    let terminal = ui(&env, "");
+    terminal.keys(DOWN.repeat(150));
+    terminal.wait("the 151st session is selected", |screen| {
+        selected(screen).is_some_and(|title| title.contains("title71y"))
+    });
+    terminal.keys(ctrl('u')).keys("prompt1x").shows("300 hits, 1 session");
+    terminal.keys(ENTER);
+    conversation(&terminal);
+    terminal.keys("g").shows("prompt1x");
+    let top = terminal.screen().rows()[1..].to_vec();
+    terminal.keys("j".repeat(200));
+    // Each prompt has three rows: an empty one, the speaker and the text.
+    terminal.wait("200 rows are scrolled", |screen| screen.row_of("prompt68x") == Some(4));
+    terminal.keys("k".repeat(200));
+    terminal.wait("back at the top", |screen| screen.rows()[1..top.len()] == top[..top.len() - 1]);
+}
+
+#[test]
+fn a4_39_code_and_long_lines_are_readable_at_60_columns() {
+    let code =
+        format!("walrus\n```\nlet {} = END;\n```\n| a | b |\n|---|---|\n| cell one | cell two |\n", "x".repeat(90));
+    let env = Env::new();
+    let answer = serde_json::json!({
+        "sessionId": session(1), "uuid": crate::support::transcript::uuid(2), "type": "assistant", "cwd": "/home/u/x",
+        "timestamp": "2026-10-01T10:00:02.000Z",
+        "message": {"role": "assistant", "model": "m", "content": [{"type": "text", "text": code}]},
+    });
+    env.write(format!("-home-u-x/{}.jsonl", session(1)), format!("{}{answer}\n", user_line(&session(1), 1, "begin")));
+    env.index();
+    let terminal = Terminal::start(&env, (60, 20), &["tui", "walrus"]);
+    terminal.shows("begin");
+    terminal.keys(ENTER);
+    let screen = terminal.shows("= END;");
+    assert!(screen.has("cell one") && screen.has("cell two"), "{}", screen.text());
+    assert!(screen.rows().iter().all(|row| row.chars().count() <= 60), "{}", screen.text());
+    terminal.keys("w").hides("= END;");
+    terminal.keys("\x1b[C".repeat(8)).shows("= END;");
 }
 
 #[test]

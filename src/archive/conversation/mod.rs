@@ -26,7 +26,7 @@ pub(super) use open::places;
 use open::{Conversation, Nested};
 pub use piece::{Agent, Piece, Turn};
 use plan::Scope;
-pub use reading::{Block, BlockSort, BlockText, OpenConversation};
+pub use reading::{Block, BlockSort, BlockText, Extent, OpenConversation};
 pub(crate) use target::resolve;
 pub use target::{SHORTEST_ID, Target};
 

@@ -34,6 +34,8 @@ pub struct OpenConversation {
     pub blocks: Vec<Block>,
     /// The block of the message that was asked for.
     pub start: Option<usize>,
+    /// Set if no message is left out.
+    pub is_complete: bool,
     reader: Arc<Reader>,
     reveal: bool,
     /// The block of each document.
@@ -80,11 +82,25 @@ pub struct Block {
     fold: Option<Piece>,
 }
 
+/// The part of a block to read.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Extent {
+    /// The beginning, if the text is very long.
+    #[default]
+    Beginning,
+    /// The beginning, but of a very long text the part with this number and what follows it.
+    From(usize),
+    /// Everything.
+    Whole,
+}
+
 /// A block with its text.
 #[derive(Clone, Debug)]
 pub struct BlockText {
     /// The message or call.
     pub piece: Piece,
+    /// Set if the beginning of a very long text was left out.
+    pub begins_late: bool,
     /// Set if the end of a very long text was left out.
     pub is_cut: bool,
     /// Tokens of the API message: input, cache write, cache read, output.
@@ -102,7 +118,7 @@ pub(crate) fn open(reader: &Arc<Reader>, request: &ReadingRequest) -> Result<Ope
     let mut agents: Vec<Agent> = whole.as_ref().unwrap_or(&conversation).agents().collect();
     agents.sort_by_key(|agent| agent.first);
     let agent = target.agent.as_ref().and_then(|id| agents.iter().find(|agent| agent.id == *id)).cloned();
-    let blocks = blocks(&conversation, &agents, request);
+    let blocks = blocks(&conversation, &agents, request.complete);
     let mut places = HashMap::new();
     for (at, block) in blocks.iter().enumerate() {
         places.extend(block.steps.iter().map(|step| (step.spot(), at)));
@@ -117,6 +133,7 @@ pub(crate) fn open(reader: &Arc<Reader>, request: &ReadingRequest) -> Result<Ope
         agents,
         blocks,
         start,
+        is_complete: request.complete,
         reader: reader.clone(),
         reveal: request.reveal,
         places,
@@ -124,9 +141,9 @@ pub(crate) fn open(reader: &Arc<Reader>, request: &ReadingRequest) -> Result<Ope
 }
 
 /// Returns the blocks of a conversation.
-fn blocks(conversation: &Conversation, agents: &[Agent], request: &ReadingRequest) -> Vec<Block> {
-    let is_agents = conversation.is_of_agent();
-    let scope = Scope { meta: request.meta, abandoned: request.abandoned, inner: is_agents, ..Scope::default() };
+fn blocks(conversation: &Conversation, agents: &[Agent], complete: bool) -> Vec<Block> {
+    let inner = complete || conversation.is_of_agent();
+    let scope = Scope { meta: complete, abandoned: complete, inner, ..Scope::default() };
     let said = conversation.steps.iter().filter(|step| step.kind == Kind::Prompt).map(|step| step.text_hash);
     let mut plan = Plan { scope, said: said.collect(), abandoned: conversation.abandoned(), steps: Vec::new() };
     plan.take(&conversation.steps);
@@ -203,21 +220,21 @@ impl Block {
 }
 
 impl OpenConversation {
-    /// Reads a block. Of a very long text only the beginning, unless `whole` is set.
-    pub fn read(&self, at: usize, whole: bool) -> Result<BlockText> {
-        let Some(block) = self.blocks.get(at) else {
-            return Ok(BlockText { piece: Piece::NewStart, is_cut: false, tokens: None });
-        };
+    /// Reads a block.
+    pub fn read(&self, at: usize, extent: Extent) -> Result<BlockText> {
+        let of = |piece| BlockText { piece, begins_late: false, is_cut: false, tokens: None };
+        let Some(block) = self.blocks.get(at) else { return Ok(of(Piece::NewStart)) };
         if let Some(piece) = &block.fold {
-            return Ok(BlockText { piece: piece.clone(), is_cut: false, tokens: None });
+            return Ok(of(piece.clone()));
         }
         let (own, result) = block.steps.split_at(block.own);
-        let limit = if whole { usize::MAX } else { FIRST_BYTES };
-        let (own, own_cut) = self.joined(own, limit)?;
-        let Some(own) = own else {
-            return Ok(BlockText { piece: Piece::NewStart, is_cut: false, tokens: None });
-        };
-        let (result, result_cut) = self.joined(result, limit)?;
+        let limit = if extent == Extent::Whole { usize::MAX } else { FIRST_BYTES };
+        let skipped = if let Extent::From(part) = extent { part } else { 0 };
+        let in_result = skipped.saturating_sub(own.len());
+        let in_own = if skipped < own.len() { skipped } else { 0 };
+        let (own, own_cut) = self.joined(&own[in_own..], limit)?;
+        let Some(own) = own else { return Ok(of(Piece::NewStart)) };
+        let (result, result_cut) = self.joined(&result[in_result.min(result.len())..], limit)?;
         let tokens = own.usage;
         let piece = if own.kind == Kind::ToolUse {
             // A result that belongs to another call is shown on its own, without claiming that it is this call's.
@@ -228,7 +245,7 @@ impl OpenConversation {
         } else {
             Piece::Message(Message::new(own, self.reveal))
         };
-        Ok(BlockText { piece, is_cut: own_cut || result_cut, tokens })
+        Ok(BlockText { piece, begins_late: in_own + in_result > 0, is_cut: own_cut || result_cut, tokens })
     }
 
     /// Reads the documents of one text and joins them, up to a limit.
@@ -254,10 +271,29 @@ impl OpenConversation {
         self.places.get(&spot).copied()
     }
 
-    /// Returns the block of a line, and of a kind of message in it if there is one.
-    pub fn block_of_line(&self, line: u64, kind: Kind) -> Option<usize> {
-        let is_it = |block: &Block| block.steps.iter().any(|step| step.line == line && step.kind == kind);
-        let exact = self.blocks.iter().position(is_it);
-        exact.or_else(|| self.blocks.iter().position(|block| block.line >= line && block.fold.is_none()))
+    /// Returns the number of a document in its block: the part of a very long text that it is.
+    pub(crate) fn part_of(&self, spot: Spot) -> Option<usize> {
+        let block = self.blocks.get(self.block_at(spot)?)?;
+        block.steps.iter().position(|step| step.spot() == spot)
+    }
+
+    /// Returns the block of a message of a kind on a line of the transcript.
+    pub fn block_of(&self, line: u64, kind: Kind) -> Option<usize> {
+        (0..self.blocks.len()).find(|at| self.is_in(*at, line, kind))
+    }
+
+    /// Reports whether a block contains a message of a kind on a line of the transcript.
+    pub fn is_in(&self, block: usize, line: u64, kind: Kind) -> bool {
+        self.blocks[block].steps.iter().any(|step| step.line == line && step.kind == kind)
+    }
+
+    /// Returns the first block on or after a line of the transcript.
+    pub fn block_from(&self, line: u64) -> Option<usize> {
+        self.blocks.iter().position(|block| block.line >= line && block.fold.is_none())
+    }
+
+    /// Returns the last block at or before a time; the first one if there is none.
+    pub fn last_block_before(&self, time: Option<i64>) -> usize {
+        self.blocks.iter().rposition(|block| block.time.is_some() && block.time <= time).unwrap_or(0)
     }
 }

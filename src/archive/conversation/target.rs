@@ -23,6 +23,13 @@ pub struct Target {
     pub uuid: Option<String>,
 }
 
+impl Target {
+    /// Returns the id of the conversation: that of the subagent, or of the session.
+    pub fn id(&self) -> &str {
+        self.agent.as_deref().unwrap_or(&self.session)
+    }
+}
+
 /// Resolves an id, or the beginning of one. Tries sessions first, then subagents, then messages.
 pub(crate) fn resolve(reader: &Reader, id: &str) -> Result<Target> {
     let id = id.trim();

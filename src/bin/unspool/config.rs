@@ -290,6 +290,12 @@ pub(crate) fn why_no_picker() -> Option<&'static str> {
     }
 }
 
+/// Reports whether the terminal has a light background: as the file says, or the terminal itself in COLORFGBG.
+pub(crate) fn is_light(settings: &Settings) -> bool {
+    let reported = || Some(matches!(var("COLORFGBG")?.to_str()?.rsplit(';').next()?, "7" | "15"));
+    settings.is_light.or_else(reported).unwrap_or(false)
+}
+
 /// Returns the user's editor.
 pub(crate) fn editor() -> String {
     let named = ["VISUAL", "EDITOR"].into_iter().find_map(var);

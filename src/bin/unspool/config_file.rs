@@ -24,6 +24,10 @@ pub(crate) const PRICES: &str = "prices";
 pub(crate) const UI_KEYS: &str = "keys";
 /// The key that switches the mouse on or off in the terminal UI.
 pub(crate) const MOUSE: &str = "mouse";
+/// The key of the background of the terminal.
+pub(crate) const BACKGROUND: &str = "background";
+/// The key of further arguments of `claude`.
+pub(crate) const RESUME_ARGS: &str = "resume_args";
 /// The keys of a price.
 const PRICE_KEYS: [&str; 5] = ["input", "output", "cache_write", "cache_write_1h", "cache_read"];
 
@@ -43,6 +47,10 @@ pub(crate) struct Settings {
     pub(crate) keys: Vec<(String, String)>,
     /// True if the terminal UI uses the mouse.
     pub(crate) mouse: Option<bool>,
+    /// True if the terminal has a light background.
+    pub(crate) is_light: Option<bool>,
+    /// Further arguments of `claude`, to resume a session.
+    pub(crate) resume_args: Vec<String>,
     /// The models whose prices the file sets.
     pub(crate) priced: Vec<String>,
     /// Problems that are not errors.
@@ -93,6 +101,20 @@ impl Settings {
                 MOUSE => {
                     settings.mouse = Some(item.as_bool().ok_or_else(|| wrong(item, "true or false"))?);
                 }
+                BACKGROUND => {
+                    let wanted = "light or dark";
+                    settings.is_light = match text_of(item, wanted)? {
+                        "light" => Some(true),
+                        "dark" => Some(false),
+                        _ => return Err(wrong(item, wanted)),
+                    };
+                }
+                RESUME_ARGS => {
+                    let list = item.as_array().ok_or_else(|| wrong(item, "a list of arguments"))?;
+                    let args = list.iter().map(|item| item.as_str().map(str::to_string));
+                    settings.resume_args =
+                        args.collect::<Option<_>>().ok_or_else(|| wrong(item, "a list of arguments"))?;
+                }
                 unknown => settings.warnings.push(unknown_key(unknown, known_keys())),
             }
         }
@@ -139,7 +161,7 @@ impl Settings {
 
 /// Returns all keys that a file may contain.
 pub(crate) fn known_keys() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().map(|(key, _)| *key).chain([PRICES, UI_KEYS, MOUSE])
+    KEYS.iter().map(|(key, _)| *key).chain([PRICES, UI_KEYS, MOUSE, BACKGROUND, RESUME_ARGS])
 }
 
 /// Sets a key in the text of a file, and leaves everything else unchanged, including comments.
@@ -154,6 +176,7 @@ pub(crate) fn with_key(text: &str, path: &Path, key: &str, value: &str) -> Resul
                 value.split(',').map(str::trim).filter(|folder| !folder.is_empty()).collect();
             toml_edit::value(folders)
         }
+        RESUME_ARGS => toml_edit::value(value.split_whitespace().collect::<toml_edit::Array>()),
         "limit" => {
             let number: i64 = value.parse().map_err(|_| usage(format!("limit must be a number, not {value:?}")))?;
             toml_edit::value(number)

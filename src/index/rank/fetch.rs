@@ -10,16 +10,31 @@ use crate::index::file_key::FileKey;
 use crate::index::rank::collect::RawHit;
 use crate::index::read::Reader;
 use crate::index::read::outline::Spot;
+use crate::index::schema::from_class;
 
 /// The number of texts that one thread reads at a time.
 const CHUNK: usize = 32;
 
+/// Where a hit is stored, and what is known of it without reading its document.
+#[derive(Clone, Copy, Debug)]
+pub struct HitSpot {
+    /// Its file.
+    pub file: FileKey,
+    /// Its document.
+    pub spot: Spot,
+    /// The kind of document.
+    pub kind: Kind,
+    /// Time in milliseconds since 1970.
+    pub time: Option<i64>,
+}
+
 impl Reader {
-    /// Returns where hits are stored, each with its file and its time.
-    pub fn spots(&self, hits: &[RawHit]) -> Result<Vec<(FileKey, Spot, Option<i64>)>> {
+    /// Returns where hits are stored.
+    pub fn spots(&self, hits: &[RawHit]) -> Result<Vec<HitSpot>> {
         let spot = |hit: &RawHit| {
             let time = Some(hit.time).filter(|time| *time != i64::MAX);
-            Ok((self.source_of(hit.address)?, Spot(hit.address), time))
+            let (_, kind, _) = from_class(hit.class);
+            Ok(HitSpot { file: self.source_of(hit.address)?, spot: Spot(hit.address), kind, time })
         };
         hits.iter().map(spot).collect()
     }

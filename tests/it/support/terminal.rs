@@ -173,11 +173,54 @@ impl Terminal {
         Self { master: pair.master, child, session, shared, reader }
     }
 
+    /// Starts the binary in a terminal that is closed once it has shown a text. Returns how the binary ended.
+    pub(crate) fn lost(env: &Env, args: &[&str], text: &str) -> ExitStatus {
+        let pair =
+            native_pty_system().openpty(PtySize { rows: 40, cols: 120, ..PtySize::default() }).expect("a terminal");
+        let mut builder = CommandBuilder::new(env!("CARGO_BIN_EXE_unspool"));
+        builder.args(args);
+        builder.env_clear();
+        let command = env.command();
+        command.get_envs().for_each(|(name, value)| value.into_iter().for_each(|value| builder.env(name, value)));
+        builder.env("TERM", "xterm-256color");
+        builder.cwd(env.path());
+        let mut child = pair.slave.spawn_command(builder).expect("started");
+        drop(pair.slave);
+        let mut output = pair.master.try_clone_reader().expect("an output");
+        let (mut seen, mut buffer) = (Vec::new(), [0; 4096]);
+        while memchr::memmem::find(&seen, text.as_bytes()).is_none() {
+            let count = output.read(&mut buffer).expect("read");
+            assert!(count > 0, "ended too soon: {}", String::from_utf8_lossy(&seen));
+            seen.extend_from_slice(&buffer[..count]);
+        }
+        drop((output, pair.master));
+        let deadline = Instant::now() + GUARD;
+        loop {
+            if let Some(status) = child.try_wait().expect("waited") {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the program has not ended");
+            // A pause between two looks; how long it is does not matter.
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Types a text, or presses keys.
     pub(crate) fn keys(&self, keys: impl AsRef<str>) -> &Self {
         let keyboard = Arc::clone(&self.seen().parser.callbacks().keyboard);
         lock(&keyboard).write_all(keys.as_ref().as_bytes()).expect("typed");
         self
+    }
+
+    /// Clicks on a cell; both numbers count from 0.
+    pub(crate) fn click(&self, column: usize, row: usize) -> &Self {
+        let (x, y) = (column + 1, row + 1);
+        self.keys(format!("\x1b[<0;{x};{y}M\x1b[<0;{x};{y}m"))
+    }
+
+    /// Turns the wheel above a cell by one step.
+    pub(crate) fn wheel(&self, down: bool, column: usize, row: usize) -> &Self {
+        self.keys(format!("\x1b[<{};{};{}M", if down { 65 } else { 64 }, column + 1, row + 1))
     }
 
     pub(crate) fn screen(&self) -> Screen {
@@ -243,6 +286,13 @@ impl Terminal {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.session)).expect("running");
         let fields = stat.rsplit(')').next().expect("fields").split_whitespace();
         fields.skip(11).take(2).map(|field| field.parse::<u64>().expect("a number")).sum()
+    }
+
+    /// The memory of the program, in bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.session)).expect("running");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+        peak.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
     }
 
     /// The state of the program as the kernel names it: `T` is stopped, `S` sleeps.

@@ -23,6 +23,10 @@ pub(crate) struct PickArgs {
     #[arg(long)]
     message: bool,
 
+    /// Show keys, tokens and passwords instead of masking them
+    #[arg(long)]
+    reveal: bool,
+
     /// Do not use the mouse
     #[arg(long)]
     no_mouse: bool,
@@ -41,10 +45,10 @@ pub(crate) fn run(config: &Config, args: &PickArgs) -> anyhow::Result<u8> {
     let options = Options {
         query: joined(&args.query),
         filters: args.filter.filters(),
-        reveal: false,
+        reveal: args.reveal,
         mouse: !args.no_mouse && config.settings.mouse.unwrap_or(true),
         pick: Some(args.message),
         claude: None,
     };
-    end(crate::tui::run(config, quiet_archive(config), options)?)
+    end(config, crate::tui::run(config, quiet_archive(config), options)?)
 }

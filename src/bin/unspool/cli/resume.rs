@@ -53,7 +53,7 @@ pub(crate) fn run(config: &Config, args: &ResumeArgs) -> anyhow::Result<u8> {
         let hint = format!("install Claude Code, or run this where it is installed: {}", resume.shell());
         return Err(Error::new(ErrorKind::Other, "cannot find `claude` in PATH").hint(hint).into());
     };
-    start(&claude, &resume)
+    start(config, &claude, &resume)
 }
 
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
@@ -64,9 +64,9 @@ pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     places.into_iter().find(|place| place.is_file())
 }
 
-fn command(claude: &Path, resume: &ResumeCommand) -> Command {
+fn command(config: &Config, claude: &Path, resume: &ResumeCommand) -> Command {
     let mut command = Command::new(claude);
-    command.args(&resume.args).current_dir(&resume.folder);
+    command.args(&resume.args).args(&config.settings.resume_args).current_dir(&resume.folder);
     if let Some(dir) = &resume.config_dir {
         command.env("CLAUDE_CONFIG_DIR", dir);
     }
@@ -75,14 +75,14 @@ fn command(claude: &Path, resume: &ResumeCommand) -> Command {
 
 /// Replaces this process with Claude Code.
 #[cfg(unix)]
-pub(crate) fn start(claude: &Path, resume: &ResumeCommand) -> anyhow::Result<u8> {
+pub(crate) fn start(config: &Config, claude: &Path, resume: &ResumeCommand) -> anyhow::Result<u8> {
     use std::os::unix::process::CommandExt as _;
-    Err(Error::io("run", claude, command(claude, resume).exec()).into())
+    Err(Error::io("run", claude, command(config, claude, resume).exec()).into())
 }
 
 /// Runs Claude Code and returns its exit code.
 #[cfg(not(unix))]
-pub(crate) fn start(claude: &Path, resume: &ResumeCommand) -> anyhow::Result<u8> {
-    let status = command(claude, resume).status().map_err(|error| Error::io("run", claude, error))?;
+pub(crate) fn start(config: &Config, claude: &Path, resume: &ResumeCommand) -> anyhow::Result<u8> {
+    let status = command(config, claude, resume).status().map_err(|error| Error::io("run", claude, error))?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit_code::FAILED))
 }

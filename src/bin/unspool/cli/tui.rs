@@ -47,17 +47,17 @@ pub(crate) fn run(config: &Config, args: &TuiArgs) -> anyhow::Result<u8> {
         pick: None,
         claude: find_program("claude"),
     };
-    end(crate::tui::run(config, quiet_archive(config), options)?)
+    end(config, crate::tui::run(config, quiet_archive(config), options)?)
 }
 
 /// Carries out what was chosen in the UI.
-pub(super) fn end(ended: Ended) -> anyhow::Result<u8> {
+pub(super) fn end(config: &Config, ended: Ended) -> anyhow::Result<u8> {
     match ended {
         Ended::Quit(code) => Ok(code),
         Ended::Print(id) => {
             crate::out::write_all(format!("{id}\n").as_bytes())?;
             Ok(exit_code::OK)
         }
-        Ended::Resume { claude, command } => start(&claude, &command),
+        Ended::Resume { claude, command } => start(config, &claude, &command),
     }
 }

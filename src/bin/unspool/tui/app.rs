@@ -17,7 +17,7 @@ use unspool::untrusted::one_line;
 
 use crate::tui::file::FileView;
 use crate::tui::keys::{KeyAction, Keys, Place};
-use crate::tui::list::{Entry, completed, filters};
+use crate::tui::list::{Entry, completed};
 use crate::tui::overlay::{Choice, Overlay};
 use crate::tui::theme::Theme;
 use crate::tui::viewer::{NextHit, Viewer};
@@ -62,13 +62,27 @@ pub(crate) enum Effect {
     Remember,
 }
 
+/// The part of a list that the next one keeps.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Keep {
+    #[default]
+    Nothing,
+    /// The selected session.
+    Selection,
+    /// The selected session, on its row of the screen.
+    Row,
+}
+
 /// The position to open a conversation at.
 #[derive(Clone, Debug)]
 pub(crate) enum OpenAt {
     Hit(Box<Hit>),
     Number(usize),
     Start,
-    Block(usize),
+    /// The first hit from a block on.
+    Find(usize),
+    /// The place of the same conversation that was open before.
+    Same,
     /// The call that started a subagent.
     Sent {
         agent: String,
@@ -125,16 +139,25 @@ pub(crate) struct App {
     /// A sentence about the last action.
     pub(crate) said: Option<String>,
     pub(crate) freshness: String,
-    pub(crate) news: bool,
+    /// The number of new messages that are not shown yet.
+    news: Option<usize>,
+    /// Set once a key was pressed or the first look for new messages has ended. From then on only keys change the list.
+    is_settled: bool,
+    /// Set if a key asked for new messages.
+    wants_news: bool,
+    /// What the next list keeps.
+    keep: Keep,
     pub(crate) follow: bool,
-    /// Set to read messages abandoned by a rewind.
-    abandoned: bool,
     find: Option<String>,
     detail: Detail,
     pub(crate) history: Vec<String>,
     history_at: Option<usize>,
     number: u64,
     searching: u64,
+    /// Set while the answer to what was typed last is missing.
+    is_searching: bool,
+    /// Set if Enter was pressed before that answer came.
+    enters: bool,
     opening: Option<(u64, Pane, OpenAt)>,
     /// Steps to further hits that were asked for while the next one was being opened. Negative ones go back.
     steps: isize,
@@ -144,6 +167,8 @@ pub(crate) struct App {
     pub(crate) effects: Vec<Effect>,
     /// The entry on each row of the list, and where the list and the conversation are.
     pub(crate) rows: Vec<usize>,
+    /// Places to click on, and what a click there does.
+    pub(crate) clicks: Vec<(Rect, KeyAction)>,
     pub(crate) list_area: Rect,
     pub(crate) view_area: Rect,
 }
@@ -173,15 +198,19 @@ impl App {
             overlay: None,
             said: None,
             freshness: String::new(),
-            news: false,
+            news: None,
+            is_settled: false,
+            wants_news: false,
+            keep: Keep::Nothing,
             follow: false,
-            abandoned: false,
             find: None,
             detail: Detail::Lines,
             history,
             history_at: None,
             number: 0,
             searching: 0,
+            is_searching: false,
+            enters: false,
             opening: None,
             steps: 0,
             naming: 0,
@@ -189,6 +218,7 @@ impl App {
             asks: Vec::new(),
             effects: Vec::new(),
             rows: Vec::new(),
+            clicks: Vec::new(),
             list_area: Rect::default(),
             view_area: Rect::default(),
         };
@@ -236,6 +266,7 @@ impl App {
     /// Asks for the sessions that match what is typed.
     pub(crate) fn search(&mut self) {
         self.find = None;
+        self.keep = Keep::Nothing;
         let ask = if self.input.value().trim().is_empty() {
             let limit = Some(self.limit.max(200));
             Ask::Latest(Box::new(SessionsRequest { filters: self.scoped(), limit, ..SessionsRequest::default() }))
@@ -243,6 +274,7 @@ impl App {
             Ask::Search(Box::new(self.request()))
         };
         self.searching = self.ask(ask);
+        (self.is_searching, self.enters) = (true, false);
         match completed(self.input.value()) {
             Some((field, typed)) => {
                 let request = NamesRequest { field: field.into(), typed: typed.into(), limit: Some(8) };
@@ -263,46 +295,11 @@ impl App {
         self.typed();
     }
 
-    /// Opens the selected session, or shows it in the preview.
-    fn open_selected(&mut self, into: Pane) {
-        let Some(entry) = self.entries.get(self.selected) else {
-            self.preview = None;
-            return;
-        };
-        let (id, at) = match entry.hits.first() {
-            Some(hit) => {
-                let agent = hit.agent.as_ref().map(|agent| agent.raw().to_string());
-                (agent.unwrap_or_else(|| entry.id().to_string()), OpenAt::Hit(Box::new(hit.clone())))
-            }
-            None => (entry.id().to_string(), OpenAt::Start),
-        };
-        self.open_id(id, into, at);
-    }
-
-    fn open_id(&mut self, id: String, into: Pane, at: OpenAt) {
-        let search = (!self.request().text.unwrap_or_default().trim().is_empty()).then(|| Box::new(self.request()));
-        let open = ReadingRequest { id, meta: false, abandoned: self.abandoned, reveal: self.setup.reveal };
-        let number = self.ask(Ask::Open { open, search });
-        self.opening = Some((number, into, at));
-        self.steps = 0;
-    }
-
-    fn layout(&self, width: usize) -> Layout {
-        let homes = self.setup.screen.home.clone().into_iter().collect();
-        Layout {
-            width,
-            tools: self.detail,
-            thinking: false,
-            meta: false,
-            facts: false,
-            unwrapped: false,
-            homes: Homes(homes),
-            screen: self.setup.screen.clone(),
-        }
-    }
-
     /// Takes an answer. Older ones than the last question of their sort are dropped.
     pub(crate) fn take(&mut self, number: u64, answer: Answer) {
+        if matches!(answer, Answer::Search(..) | Answer::Latest(_)) && number == self.searching {
+            self.is_searching = false;
+        }
         match answer {
             Answer::Search(found, elapsed) if number == self.searching => match found {
                 Ok(found) => {
@@ -312,7 +309,10 @@ impl App {
                     self.suggestions = found.suggestions;
                     self.list(found.sessions.into_iter().map(Entry::of_hits).collect());
                 }
-                Err(error) => self.query_error = Some(one_line(&error.to_string())),
+                Err(error) => {
+                    self.enters = false;
+                    self.query_error = Some(one_line(&error.to_string()));
+                }
             },
             Answer::Latest(Ok(found)) if number == self.searching => {
                 self.query_error = None;
@@ -332,22 +332,9 @@ impl App {
                     file.take(answer);
                 }
             }
-            Answer::Fresh { is_done, changed, text } => self.take_news(is_done, changed, &text),
+            Answer::Fresh { is_done, new, text } => self.take_news(is_done, new, &text),
             _ => {}
         }
-    }
-
-    /// Shows a new list, and keeps the selected session if it is still there and more of the same list was asked for.
-    fn list(&mut self, entries: Vec<Entry>) {
-        let is_longer = entries.len() > self.entries.len()
-            && self.entries.iter().zip(&entries).all(|(old, new)| old.id() == new.id());
-        self.entries = entries;
-        if !is_longer {
-            self.selected = 0;
-            self.top = 0;
-        }
-        self.preview = None;
-        self.open_selected(Pane::Preview);
     }
 
     /// Shows completions, unless the name is complete.
@@ -356,128 +343,12 @@ impl App {
         let is_complete = names.iter().any(|name| Some(name.name.line().to_lowercase()) == typed);
         self.names = if is_complete { Vec::new() } else { names };
     }
-
-    fn take_open(&mut self, number: u64, opened: Result<(Arc<OpenConversation>, Option<Arc<Occurrences>>)>) {
-        let Some((_, into, at)) = self.opening.take_if(|(asked, ..)| *asked == number) else { return };
-        let (reading, found) = match opened {
-            Ok(opened) => opened,
-            Err(error) => {
-                self.said = Some(one_line(&error.to_string()));
-                return;
-            }
-        };
-        let layout = match (into, self.open.last()) {
-            (Pane::Again | Pane::Above, Some(viewer)) => viewer.layout.clone(),
-            _ => self.layout(usize::from(self.view_area.width.max(40)) - 2),
-        };
-        let mut viewer = Viewer::new(reading, found, layout, self.setup.theme);
-        let is_step = matches!(at, OpenAt::Number(_));
-        place(&mut viewer, at);
-        match into {
-            Pane::Preview => self.preview = Some(viewer),
-            Pane::Conversation => self.open = vec![viewer],
-            Pane::Above => self.open.push(viewer),
-            Pane::Again => {
-                self.open.pop();
-                self.open.push(viewer);
-            }
-        }
-        let steps = std::mem::take(&mut self.steps);
-        for _ in 0..if is_step { steps.unsigned_abs() } else { 0 } {
-            self.walk(steps > 0, into == Pane::Preview);
-        }
-    }
-
-    fn take_news(&mut self, is_done: bool, changed: bool, text: &str) {
-        self.freshness = one_line(text);
-        if !changed {
-            return;
-        }
-        let is_untouched = self.open.is_empty() && self.selected == 0 && self.overlay.is_none();
-        if !is_done || self.entries.is_empty() || is_untouched && self.input.value().is_empty() {
-            if self.open.is_empty() {
-                self.search();
-            }
-        } else if self.follow && self.open.last().is_some_and(Viewer::is_at_end) {
-            self.read_again(OpenAt::End);
-        } else {
-            self.news = true;
-        }
-    }
-
-    fn read_again(&mut self, at: OpenAt) {
-        if let Some(viewer) = self.open.last() {
-            let target = &viewer.reading.target;
-            let id = target.agent.clone().unwrap_or_else(|| target.session.clone());
-            self.open_id(id, Pane::Again, at);
-        }
-    }
-
-    fn select(&mut self, entry: usize) {
-        let last = self.entries.len().saturating_sub(1);
-        let entry = entry.min(last);
-        if entry != self.selected {
-            self.selected = entry;
-            self.open_selected(Pane::Preview);
-        }
-        let is_more = self.found.is_some_and(|(_, sessions, _)| sessions > self.entries.len());
-        if entry == last && is_more {
-            self.limit *= 2;
-            self.searching = {
-                let request = self.request();
-                self.ask(Ask::Search(Box::new(request)))
-            };
-        }
-    }
-}
-
-/// Moves a new conversation to the place where it is to be opened.
-fn place(viewer: &mut Viewer, at: OpenAt) {
-    match at {
-        OpenAt::Hit(hit) => {
-            if let Some(block) = viewer.reading.block_of_line(hit.line, hit.kind) {
-                let found = viewer.found.clone();
-                let is_it =
-                    |other: &unspool::archive::occurrences::Occurrence| other.block_in(&viewer.reading) == Some(block);
-                viewer.hit = found.and_then(|found| found.hits.iter().position(is_it));
-                viewer.show_block(block);
-            }
-            // A hit in a title has no block.
-            if viewer.hit.is_none() && hit.kind.name() == "title" {
-                viewer.show_first_hit();
-            }
-        }
-        OpenAt::Number(number) => drop(viewer.show_hit(number)),
-        OpenAt::Block(block) => {
-            let found = viewer.found.clone();
-            let is_after = |hit: &unspool::archive::occurrences::Occurrence| {
-                hit.block_in(&viewer.reading).is_some_and(|at| at >= block)
-            };
-            match found.and_then(|found| found.hits.iter().position(is_after)) {
-                Some(hit) => drop(viewer.show_hit(hit)),
-                None => match viewer.walk(true) {
-                    NextHit::Here(_) => {}
-                    _ => viewer.go_to(block.min(viewer.reading.blocks.len().saturating_sub(1))),
-                },
-            }
-        }
-        OpenAt::Start => {
-            if let Some(start) = viewer.reading.start {
-                viewer.show_block(start);
-            }
-        }
-        OpenAt::Sent { agent, time } => {
-            let blocks = &viewer.reading.blocks;
-            let number = viewer.reading.agents.iter().position(|other| other.id == agent);
-            let call = blocks.iter().position(|block| block.sent.is_some() && block.sent == number);
-            // Without a call that is known to have started it, the last thing that happened before it.
-            let before = || blocks.iter().rposition(|block| block.time.is_some() && block.time <= time);
-            let to = call.or_else(before).unwrap_or(0);
-            viewer.go_to(to);
-        }
-        OpenAt::End => viewer.go_to_end(),
-    }
 }
 
 mod actions;
 mod input;
+mod news;
+mod offers;
+mod open;
+
+pub(crate) use offers::Offer;

@@ -7,9 +7,9 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr as _;
 use unspool::archive::request::Sort;
 
-use crate::tui::app::{App, PreviewPlace, Scope};
-use crate::tui::keys::Place;
-use crate::tui::list::{ListView, filters};
+use crate::tui::app::{App, Offer, PreviewPlace, Scope};
+use crate::tui::keys::{KeyAction, Place};
+use crate::tui::list::ListView;
 use crate::tui::overlay::Overlay;
 use crate::tui::theme::cut;
 
@@ -27,6 +27,7 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>) {
         frame.render_widget(Line::from("the window is too small"), Rect { height: 1.min(area.height), ..area });
         return;
     }
+    app.clicks.clear();
     let footer = Rect { y: area.bottom() - 1, height: 1, ..area };
     let body = Rect { height: area.height - 1, ..area };
     match app.place() {
@@ -46,19 +47,28 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>) {
 fn search(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     draw_input(app, frame, Rect { height: 1, ..area });
     let mut top = area.y + 1;
-    for line in remarks(app, usize::from(area.width)) {
-        frame.render_widget(line, Rect { y: top, height: 1, ..area });
+    if draw_hints(app, frame, Rect { y: top, height: 1, ..area }) {
+        top += 1;
+    }
+    if let Some(note) = app.notes.first().filter(|_| !app.entries.is_empty()) {
+        let note = Span::styled(cut(&format!("   {note}"), usize::from(area.width)), app.setup.theme.dim());
+        frame.render_widget(Line::from(note), Rect { y: top, height: 1, ..area });
         top += 1;
     }
     let theme = app.setup.theme;
     let rest = Rect { y: top, height: area.bottom().saturating_sub(top), ..area };
+    if app.entries.is_empty() {
+        return draw_nothing(app, frame, rest);
+    }
+    let hits = if area.width < BELOW { 1 } else { 3 };
     let is_beside = area.width >= BESIDE && app.preview_place == PreviewPlace::Auto;
     let is_below = !is_beside && app.preview_place != PreviewPlace::Off && area.width >= BELOW && area.height >= 16;
     let (list, preview) = if is_beside {
         let width = rest.width / 2;
         (Rect { width, ..rest }, Some(Rect { x: rest.x + width + 1, width: rest.width - width - 1, ..rest }))
     } else if is_below {
-        let height = rest.height * 3 / 5;
+        let needed: usize = app.entries.iter().take(30).map(|entry| entry.height(hits)).sum();
+        let height = (rest.height * 3 / 5).min(u16::try_from(needed.max(3)).unwrap_or(u16::MAX));
         (Rect { height, ..rest }, Some(Rect { y: rest.y + height, height: rest.height - height, ..rest }))
     } else {
         (rest, None)
@@ -67,10 +77,6 @@ fn search(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         draw_preview(app, frame, area, is_beside);
     }
     app.list_area = list;
-    if app.entries.is_empty() {
-        return draw_nothing(app, frame, list);
-    }
-    let hits = if area.width < BELOW { 1 } else { 3 };
     let mut view = ListView {
         entries: &app.entries,
         selected: app.selected,
@@ -94,12 +100,12 @@ fn draw_preview(app: &mut App, frame: &mut Frame<'_>, area: Rect, is_beside: boo
     }
     let Some(preview) = &mut app.preview else { return };
     let label = preview.hit_label();
-    let rule = if is_beside { " " } else { "─" };
+    let (rule, lead) = if is_beside { (" ", " ") } else { ("─", "──") };
     let room = usize::from(area.width).saturating_sub(label.width() + 2);
-    let title = cut(&preview.title(), room.saturating_sub(2));
-    let line = if is_beside { format!(" {title}") } else { format!("──{title}") };
-    let gap = rule.repeat(room.saturating_sub(line.width()) + 1);
-    let head = Line::from(vec![Span::styled(format!("{line}{gap}"), theme.dim()), Span::styled(label, theme.hit())]);
+    let mut head = Line::from(Span::styled(lead, theme.dim()));
+    head.extend(preview.title(room.saturating_sub(lead.width()), theme.dim()));
+    let gap = rule.repeat(room.saturating_sub(head.width()) + 1);
+    head.extend([Span::styled(gap, theme.dim()), Span::styled(label, theme.hit())]);
     frame.render_widget(head, Rect { height: 1, ..area });
     let view = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     preview.draw(frame, view, false);
@@ -133,7 +139,8 @@ fn draw_input(app: &App, frame: &mut Frame<'_>, area: Rect) {
         }
     }
     let order = if width < usize::from(BELOW) && app.order == Sort::Relevance { "" } else { order };
-    right.push(Span::styled(format!("  {order}{found}"), theme.dim()));
+    let gap = if order.is_empty() { "" } else { "  " };
+    right.push(Span::styled(format!("{gap}{order}{found}"), theme.dim()));
     let right = Line::from(right);
     let right_width = right.width().min(width / 2 + 8);
     let room = width.saturating_sub(right_width + 5);
@@ -164,79 +171,109 @@ fn draw_input(app: &App, frame: &mut Frame<'_>, area: Rect) {
     }
 }
 
-/// Returns the lines below the query: completions, filters, the error, remarks.
-fn remarks(app: &App, width: usize) -> Vec<Line<'static>> {
+/// Draws the line below the query, if it has one: the error in it, completions, or its filters.
+fn draw_hints(app: &mut App, frame: &mut Frame<'_>, area: Rect) -> bool {
     let theme = app.setup.theme;
-    let mut lines = Vec::new();
-    let query = app.input.value();
-    if let Some(error) = &app.query_error {
-        lines.push(Line::from(Span::styled(cut(&format!("   {error}"), width), theme.bad())));
+    let width = usize::from(area.width);
+    let text = if let Some(error) = &app.query_error {
+        Span::styled(cut(&format!("   {error}"), width), theme.bad())
     } else if !app.names.is_empty() {
-        let mut text = "   Tab: ".to_string();
-        for name in &app.names {
-            text.push_str(&format!("{} ({})  ", name.name.line(), name.count));
-        }
-        lines.push(Line::from(Span::styled(cut(&text, width), theme.key())));
+        let names: Vec<String> =
+            app.names.iter().map(|name| format!("{} ({})", name.name.line(), name.count)).collect();
+        let key = app.setup.keys.first(Place::Search, KeyAction::Scope);
+        Span::styled(cut(&format!("   {key}: {}", names.join("  ")), width), theme.key())
     } else {
-        let chips = filters(query);
-        if !chips.is_empty() {
-            let mut spans = vec![Span::raw("   ")];
-            for range in chips {
-                spans.push(Span::styled(format!(" {} ", &query[range]), theme.chosen()));
-                spans.push(Span::raw(" "));
-            }
-            spans.push(Span::styled("F5 drops the last", theme.dim()));
-            lines.push(Line::from(spans));
+        return draw_chips(app, frame, area);
+    };
+    frame.render_widget(Line::from(text), area);
+    true
+}
+
+/// Draws the filters of the query, each of which can be dropped by a click or by its number. Reports whether there are
+/// any.
+fn draw_chips(app: &mut App, frame: &mut Frame<'_>, area: Rect) -> bool {
+    let theme = app.setup.theme;
+    let mut x = area.x + 3;
+    let mut number = 0;
+    for offer in app.offers() {
+        let Offer::Drop(range) = offer else { break };
+        number += 1;
+        let chip = unspool::untrusted::one_line(&app.input.value()[range]);
+        let chip = cut(&format!(" {chip} × "), usize::from(area.right().saturating_sub(x)));
+        let place = Rect { x, width: u16::try_from(chip.width()).unwrap_or(0), ..area };
+        frame.render_widget(Span::styled(chip, theme.chosen()), place);
+        app.clicks.push((place, KeyAction::Offer(number)));
+        x = (place.right() + 1).min(area.right());
+    }
+    let key = |what| app.setup.keys.first(Place::Search, what);
+    let hint = match number {
+        0 => return false,
+        1 => format!(" {} drops it", key(KeyAction::DropFilter)),
+        _ => {
+            let (first, last) = (key(KeyAction::Offer(1)), key(KeyAction::Offer(number)));
+            format!(" {first} to {last} drop one, {} the last", key(KeyAction::DropFilter))
         }
+    };
+    if hint.width() <= usize::from(area.right() - x) {
+        frame.render_widget(Span::styled(hint, theme.dim()), Rect { x, width: area.right() - x, ..area });
     }
-    if !app.entries.is_empty() {
-        lines.extend(
-            app.notes.first().map(|note| Line::from(Span::styled(cut(&format!("   {note}"), width), theme.dim()))),
-        );
-    }
-    lines
+    true
 }
 
 /// Explains an empty list, with what can be done about it.
-fn draw_nothing(app: &App, frame: &mut Frame<'_>, area: Rect) {
+fn draw_nothing(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let theme = app.setup.theme;
+    let mut lines: Vec<(String, Style, Option<KeyAction>)> =
+        explanation(app).into_iter().map(|text| (text, Style::new(), None)).collect();
+    lines.push((String::new(), Style::new(), None));
+    let offers = ways_on(app).into_iter();
+    lines.extend(offers.map(|(key, text, what)| (format!("{key:<6} {text}"), theme.key(), Some(what))));
+    let y = area.y + 1;
+    for (y, (text, style, what)) in (y..area.bottom()).zip(lines) {
+        let text = cut(&text, usize::from(area.width).saturating_sub(5));
+        let place = Rect { x: area.x + 4, y, width: area.width - 4, height: 1 };
+        frame.render_widget(Span::styled(text, style), place);
+        app.clicks.extend(what.map(|what| (place, what)));
+    }
+}
+
+/// Returns what was searched and why nothing is shown.
+fn explanation(app: &App) -> Vec<String> {
     let is_first = app.found.is_none() && app.freshness.starts_with("first index");
-    let notes = app.notes.iter().filter(|_| !is_first).cloned();
-    let notes = notes.chain(is_first.then(|| "all sessions are read once; they appear here meanwhile".to_string()));
-    let mut lines: Vec<(String, Style)> = notes.map(|note| (note, Style::new())).collect();
+    let mut lines: Vec<String> = app.notes.iter().filter(|_| !is_first).cloned().collect();
+    lines.extend(is_first.then(|| "all sessions are read once; they appear here meanwhile".to_string()));
     let scope = match app.scope {
         Scope::Here => "in this folder and its repository",
         Scope::Project => "in one project",
         Scope::All => "in all sessions",
     };
     if app.found.is_some() {
-        lines.push((format!("searched {scope}"), theme.dim()));
+        lines.push(format!("searched {scope}"));
     } else if lines.is_empty() {
-        lines.push(("looking…".to_string(), theme.dim()));
+        lines.push("looking…".to_string());
     }
-    lines.push((String::new(), Style::new()));
+    lines
+}
+
+/// Returns what may find something: each with its key and what it does.
+fn ways_on(app: &App) -> Vec<(String, String, KeyAction)> {
+    let key = |what| app.setup.keys.first(Place::Search, what);
+    let mut ways = Vec::new();
     if app.scope != Scope::All {
-        lines.push(("Tab  widens where the search looks".to_string(), theme.key()));
+        ways.push((key(KeyAction::Scope), "widens where the search looks".to_string(), KeyAction::Scope));
     }
-    if let Some(range) = filters(app.input.value()).pop() {
-        lines.push((format!("F5   searches without {}", &app.input.value()[range]), theme.key()));
+    let offers: Vec<(Offer, KeyAction)> = app.offers().into_iter().zip((1..).map(KeyAction::Offer)).collect();
+    let last = offers.iter().rposition(|(offer, _)| matches!(offer, Offer::Drop(_)));
+    let correction = offers.iter().position(|(offer, _)| matches!(offer, Offer::Take(it) if it.query.is_some()));
+    for (at, (offer, what)) in offers.into_iter().enumerate() {
+        let key = match Some(at) {
+            it if it == last => key(KeyAction::DropFilter),
+            it if it == correction => key(KeyAction::Correct),
+            _ => key(what),
+        };
+        ways.push((key, app.offer_text(&offer), what));
     }
-    for (number, suggestion) in app.suggestions.iter().enumerate() {
-        let key = if number == 0 && suggestion.query.is_some() { "F6  " } else { "    " };
-        let query = suggestion.query.as_deref().unwrap_or_default();
-        let text = format!("{key} {} ({} hits)  {query}", suggestion.change, suggestion.hits);
-        lines.push((unspool::untrusted::one_line(&text), theme.key()));
-    }
-    for (row, (text, style)) in lines.into_iter().enumerate() {
-        let y = area.y + 1 + u16::try_from(row).unwrap_or(0);
-        if y < area.bottom() {
-            let text = cut(&text, usize::from(area.width).saturating_sub(5));
-            frame.render_widget(
-                Line::from(Span::styled(text, style)),
-                Rect { x: area.x + 4, y, width: area.width - 4, height: 1 },
-            );
-        }
-    }
+    ways
 }
 
 fn conversation(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
@@ -260,15 +297,13 @@ fn conversation(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let session = &viewer.reading.session;
     let place = format!("{}  {}", screen.project(&session.project), session.branch.line());
     let room = usize::from(area.width).saturating_sub(right.width() + 6);
-    let title = cut(&viewer.title(), room);
+    let title = viewer.title(room, theme.title());
     let left = room.saturating_sub(title.width());
     let place = if left > 12 { cut(&place, left - 2) } else { String::new() };
     let gap = " ".repeat(room.saturating_sub(title.width() + place.width() + 2));
-    let head = Line::from(vec![
-        Span::styled(format!(" {title}"), theme.title()),
-        Span::styled(format!("  {place}{gap} "), theme.dim()),
-        Span::styled(right, theme.hit()),
-    ]);
+    let mut head = Line::from(" ");
+    head.extend(title);
+    head.extend([Span::styled(format!("  {place}{gap} "), theme.dim()), Span::styled(right, theme.hit())]);
     frame.render_widget(head, Rect { height: 1, ..area });
 }
 
@@ -280,21 +315,23 @@ fn draw_footer(app: &App, frame: &mut Frame<'_>, area: Rect) {
         frame.render_widget(Line::from(Span::styled(cut(&format!(" {said}"), width), theme.title())), area);
         return;
     }
-    let state = match (app.news, app.freshness.is_empty()) {
-        (true, _) => "new messages, ^L".to_string(),
-        (false, false) => app.freshness.clone(),
-        (false, true) => String::new(),
-    };
+    let reason = app.why_no_resume().filter(|_| app.place() != Place::File);
+    let state = app.news_mark().or_else(|| Some(app.freshness.clone()).filter(|text| !text.is_empty()));
+    let state = state.or_else(|| reason.map(str::to_string)).unwrap_or_default();
     let state = cut(&state, width / 2);
-    let mut left = width.saturating_sub(state.width() + 2);
+    let mut left = width.saturating_sub(if state.is_empty() { 0 } else { state.width() + 3 });
     let mut spans = vec![Span::raw(" ")];
-    for (key, text) in app.setup.keys.footer(app.place()) {
+    for (key, text, what) in app.setup.keys.footer(app.place()) {
+        if what.resumes() && reason.is_some() {
+            continue;
+        }
         let text = if text == "open at hit" && app.setup.pick.is_some() { "choose" } else { text };
-        let needed = key.width() + text.width() + 3;
+        let needed = key.width() + text.width() + 2;
         if needed > left {
             break;
         }
-        left -= needed;
+        // Two blanks follow, unless it is the last one.
+        left = left.saturating_sub(needed + 1);
         spans.push(Span::styled(key, theme.key()));
         spans.push(Span::styled(format!(" {text}  "), theme.dim()));
     }
@@ -309,8 +346,11 @@ fn draw_overlay(app: &App, frame: &mut Frame<'_>, area: Rect) {
         None => {}
         Some(Overlay::Help(from)) => {
             let keys = app.setup.keys.help(app.place());
-            let lines: Vec<String> = keys.iter().map(|(keys, text)| format!("{keys:<22} {text}")).collect();
+            let lines: Vec<String> = keys.iter().map(|(keys, text, _)| format!("{keys:<22} {text}")).collect();
             Overlay::window(frame, area, theme, "Keys (Esc closes)", &lines, None, *from);
+        }
+        Some(Overlay::Menu(menu)) => {
+            Overlay::window(frame, area, theme, &menu.title, &menu.lines(), Some(menu.at), 0);
         }
         Some(Overlay::List { title, items, at }) => {
             let lines: Vec<String> = items.iter().map(|(text, _)| text.clone()).collect();

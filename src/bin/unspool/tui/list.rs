@@ -4,12 +4,13 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr as _;
+use unspool::archive::request::Filters;
 use unspool::archive::search::{Hit, SessionHits};
 use unspool::archive::{SessionInfo, sessions::Session};
 use unspool::render::terminal::style::Screen;
 use unspool::untrusted::{for_terminal, one_line};
 
-use crate::tui::theme::{Theme, cut};
+use crate::tui::theme::{Theme, cut, cut_line};
 
 /// A session in the list.
 #[derive(Clone, Debug)]
@@ -105,15 +106,18 @@ impl ListView<'_> {
         }
         match entry.total {
             0 => {}
-            number if width < 70 => facts.push(number.to_string()),
             1 => facts.push("1 hit".to_string()),
             number => facts.push(format!("{number} hits")),
         }
         facts.extend(entry.info.last.map(|time| self.screen.moment(time)));
-        let facts = facts.join("  ");
-        let room = width.saturating_sub(facts.width() + 4);
+        let mut facts = facts.join("  ");
         let title = entry.info.title.line();
-        let title = cut(if title.is_empty() { "(no title)" } else { &title }, room);
+        let title = if title.is_empty() { "(no title)" } else { &title };
+        if title.width() + facts.width() + 4 > width && width < 46 {
+            facts = facts.replace(" hits", "").replace(" hit", "");
+        }
+        let room = width.saturating_sub(facts.width() + 4);
+        let title = cut(title, room);
         let gap = " ".repeat(room.saturating_sub(title.width()) + 2);
         let (sign, style) = if is_selected { ("▌ ", theme.title()) } else { ("  ", theme.title()) };
         let title_style = if is_selected { theme.chosen().patch(style) } else { style };
@@ -173,28 +177,58 @@ impl ListView<'_> {
         if snippet.cut_after {
             spans.push((self.theme.dim(), "…".to_string()));
         }
-        let mut left = width;
-        let mut line = Vec::new();
-        for (style, text) in spans {
-            let text = cut(&for_terminal(&text), left);
-            left = left.saturating_sub(text.width());
-            line.push(Span::styled(text, style));
-        }
-        Line::from(line)
+        let line = spans.into_iter().map(|(style, text)| Span::styled(for_terminal(&text).into_owned(), style));
+        cut_line(line.collect(), width)
     }
 }
 
 /// Filters that can be typed in a query.
-pub(crate) const FIELDS: [&str; 9] = ["project", "role", "kind", "tool", "file", "branch", "model", "since", "until"];
+const FIELDS: [&str; 14] = [
+    "project", "role", "kind", "tool", "file", "branch", "model", "since", "until", "after", "before", "is", "session",
+    "cwd",
+];
+
+/// Returns filters as they are typed in a query. `here` and the running session are not among them.
+pub(crate) fn as_typed(given: &Filters) -> String {
+    let many: [(&str, &[String]); 8] = [
+        ("role", &given.role),
+        ("kind", &given.kind),
+        ("tool", &given.tool),
+        ("file", &given.file),
+        ("project", &given.project),
+        ("cwd", &given.cwd),
+        ("session", &given.session),
+        ("branch", &given.branch),
+    ];
+    let many = many.into_iter().chain([
+        ("model", given.model.as_slice()),
+        ("since", given.since.as_slice()),
+        ("until", given.until.as_slice()),
+    ]);
+    let word = |field: &str, value: &String| match value.contains(char::is_whitespace) {
+        true => format!("{field}:\"{value}\""),
+        false => format!("{field}:{value}"),
+    };
+    let mut words: Vec<String> =
+        many.flat_map(|(field, values)| values.iter().map(move |value| word(field, value))).collect();
+    words.extend(given.errors.then(|| "is:error".to_string()));
+    words.extend(given.agents.map(|only| if only { "is:agent" } else { "-is:agent" }.to_string()));
+    words.join(" ")
+}
 
 /// Returns the filters in a query, each with its range in the text.
 pub(crate) fn filters(query: &str) -> Vec<std::ops::Range<usize>> {
+    let mut is_quoted = false;
+    let ends_word = |c: char| {
+        is_quoted ^= c == '"';
+        c.is_whitespace() && !is_quoted
+    };
     let mut found = Vec::new();
     let mut at = 0;
-    for word in query.split_inclusive(char::is_whitespace) {
+    for word in query.split_inclusive(ends_word) {
         let plain = word.trim_end();
         let name = plain.trim_start_matches('-').split_once(':').map(|(name, _)| name);
-        if name.is_some_and(|name| FIELDS.contains(&name) || ["is", "session", "cwd"].contains(&name)) {
+        if name.is_some_and(|name| FIELDS.contains(&name)) {
             found.push(at..at + plain.len());
         }
         at += word.len();
@@ -218,7 +252,15 @@ mod tests {
         let found = |query: &str| filters(query).into_iter().map(|range| query[range].to_string()).collect::<Vec<_>>();
         assert_eq!(found("oauth project:shop -tool:Bash x:y"), ["project:shop", "-tool:Bash"]);
         assert_eq!(found("  since:2d"), ["since:2d"]);
+        assert_eq!(found("x project:\"tax tool\" -is:agent"), ["project:\"tax tool\"", "-is:agent"]);
         assert!(found("no filter: here").is_empty());
+    }
+
+    #[test]
+    fn options_become_text_in_the_query() {
+        let project = vec!["shop".to_string(), "tax tool".to_string()];
+        let given = Filters { project, since: Some("2d".into()), agents: Some(false), ..Filters::default() };
+        assert_eq!(as_typed(&given), "project:shop project:\"tax tool\" since:2d -is:agent");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! | `theme` | styles, and text cut to its place |
 //! | `terminal` | takes the terminal and gives it back; reads keys |
 //! | `clipboard` | copies text |
-//! | `worker` | the thread that asks the archive, and the one that looks for new messages |
+//! | `worker` | the threads that ask the archive and look for new messages |
 //! | `viewer` | a conversation on a part of the screen |
 //! | `list` | the list of sessions; filters in a query |
 //! | `overlay` | windows above a screen |
@@ -37,6 +37,7 @@ use ratatui::crossterm::event::Event;
 use unspool::archive::request::{ConversationRequest, Filters};
 use unspool::archive::{Archive, ResumeCommand};
 use unspool::error::{Error, ErrorKind};
+use unspool::fault;
 use unspool::render::Homes;
 use unspool::render::export::{Export, Form};
 use unspool::untrusted::one_line;
@@ -47,12 +48,16 @@ use crate::out;
 use app::{App, Effect, Setup};
 use keys::Keys;
 pub(crate) use keys::manual;
+use list::as_typed;
 use terminal::Tty;
 use theme::Theme;
 use worker::{Answer, Worker};
 
 /// The time between two looks for new messages while a session is followed.
 const FOLLOW_EVERY: Duration = Duration::from_secs(2);
+
+/// The exit code after the terminal is gone, as after SIGHUP.
+const HUNG_UP: u8 = 129;
 
 /// The options of the UI.
 pub(crate) struct Options {
@@ -99,14 +104,20 @@ pub(crate) fn run(config: &Config, archive: Archive, options: Options) -> anyhow
         theme: Theme {
             colors: out::choice(config.color) != anstream::ColorChoice::Never
                 || options.pick.is_some() && config::var("NO_COLOR").is_none(),
+            light: config::is_light(&config.settings),
         },
         screen: config.screen(),
-        filters: options.filters.clone(),
+        filters: Filters {
+            here: options.filters.here,
+            include_current: options.filters.include_current,
+            ..Filters::default()
+        },
         reveal: options.reveal,
         pick: options.pick,
     };
     let history = fs_err::read_to_string(history_file(config)).unwrap_or_default();
-    let app = App::new(setup, options.query.clone(), history.lines().map(str::to_string).collect());
+    let query = [options.query.as_str(), &as_typed(&options.filters)].join(" ").trim().to_string();
+    let app = App::new(setup, query, history.lines().map(str::to_string).collect());
     worker.check();
     let _ = more.send(());
     Loop { config, archive, options, worker, app, more, checked: false }.run(&mut tty, &receive)
@@ -133,7 +144,9 @@ impl Loop<'_> {
     fn run(mut self, tty: &mut Tty, receive: &Receiver<Message>) -> anyhow::Result<Ended> {
         loop {
             self.send_questions();
-            tty.screen.draw(|frame| draw::draw(&mut self.app, frame)).map_err(|error| lost(&error))?;
+            if tty.screen.draw(|frame| draw::draw(&mut self.app, frame)).is_err() {
+                return Ok(Ended::Quit(HUNG_UP));
+            }
             // Without anything to do, the process sleeps here.
             let first = match self.app.follow {
                 true => receive.recv_timeout(FOLLOW_EVERY).ok(),
@@ -164,9 +177,10 @@ impl Loop<'_> {
                 self.checked &= !matches!(*answer, Answer::Fresh { is_done: true, .. });
                 self.app.take(number, *answer);
             }
-            Message::Events(Err(error)) => return Err(lost(&error)),
+            Message::Events(Err(_)) => return Ok(Some(Ended::Quit(HUNG_UP))),
             Message::Events(Ok(events)) => {
                 for event in &events {
+                    fault::event();
                     self.app.event(event);
                     let effects = std::mem::take(&mut self.app.effects);
                     for effect in effects {

@@ -5,7 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear};
 use tui_input::Input;
+use unicode_width::UnicodeWidthStr as _;
 
+use crate::tui::keys::KeyAction;
 use crate::tui::theme::{Theme, cut};
 
 /// What is chosen in a list.
@@ -23,10 +25,38 @@ pub(crate) enum Choice {
 pub(crate) enum Overlay {
     /// All keys, from this line on.
     Help(usize),
+    /// The menu of all actions.
+    Menu(Menu),
     /// A list to choose from.
     List { title: String, items: Vec<(String, Choice)>, at: usize },
     /// A search inside the conversation.
     Find(Input),
+}
+
+/// A menu of actions, each with a letter.
+pub(crate) struct Menu {
+    pub(crate) title: String,
+    pub(crate) items: Vec<(char, String, KeyAction)>,
+    pub(crate) at: usize,
+}
+
+impl Menu {
+    pub(crate) fn step(&mut self, by: isize) {
+        self.at = self.at.saturating_add_signed(by).min(self.items.len().saturating_sub(1));
+    }
+
+    pub(crate) fn chosen(&self) -> Option<KeyAction> {
+        self.items.get(self.at).map(|(.., what)| *what)
+    }
+
+    pub(crate) fn by_letter(&self, letter: char) -> Option<KeyAction> {
+        self.items.iter().find(|(other, ..)| *other == letter).map(|(.., what)| *what)
+    }
+
+    /// Returns the lines to show.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.items.iter().map(|(letter, text, _)| format!("{letter}  {text}")).collect()
+    }
 }
 
 impl Overlay {
@@ -40,7 +70,8 @@ impl Overlay {
         chosen: Option<usize>,
         from: usize,
     ) {
-        let width = area.width.saturating_sub(4).min(110);
+        let longest = lines.iter().map(|line| line.width()).chain([title.width() + 2]).max().unwrap_or(0);
+        let width = area.width.saturating_sub(4).min(u16::try_from(longest + 4).unwrap_or(110)).min(110);
         let height = area.height.saturating_sub(2).min(u16::try_from(lines.len() + 2).unwrap_or(u16::MAX));
         let place = Rect {
             x: area.x + (area.width - width) / 2,

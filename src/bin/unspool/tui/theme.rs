@@ -14,10 +14,18 @@ use unspool::render::blocks;
 pub(crate) struct Theme {
     /// False with `NO_COLOR`.
     pub(crate) colors: bool,
+    /// Set if the background is light.
+    pub(crate) light: bool,
 }
 
 impl Theme {
     fn fg(self, color: Color) -> Style {
+        let color = match color {
+            // Hardly legible on white.
+            Color::Yellow if self.light => Color::Magenta,
+            Color::Cyan if self.light => Color::Blue,
+            other => other,
+        };
         if self.colors { Style::new().fg(color) } else { Style::new() }
     }
 
@@ -113,6 +121,44 @@ fn named(color: blocks::AnsiColor) -> Color {
     }
 }
 
+/// Cuts a line to a number of columns.
+pub(crate) fn cut_line(line: Line<'static>, width: usize) -> Line<'static> {
+    if line.width() <= width {
+        return line;
+    }
+    let mut left = width;
+    let mut kept = Line::default();
+    for span in line.spans {
+        let is_last = span.width() > left;
+        // A span that fits exactly still needs room for the ellipsis of what follows.
+        let text =
+            if is_last || span.width() < left { cut(&span.content, left) } else { cut(&(span.content + "  "), left) };
+        left = left.saturating_sub(text.width());
+        kept.push_span(Span::styled(text, span.style));
+        if left == 0 {
+            break;
+        }
+    }
+    kept
+}
+
+/// Cuts a text to a number of columns, and keeps its end.
+pub(crate) fn cut_start(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_string();
+    }
+    let mut start = text.len();
+    let mut used = 1;
+    for (at, letter) in text.grapheme_indices(true).rev() {
+        used += letter.width();
+        if used > width {
+            break;
+        }
+        start = at;
+    }
+    format!("…{}", &text[start..])
+}
+
 /// Cuts a text to a number of columns. What is cut off is replaced by an ellipsis.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
@@ -131,4 +177,25 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
         kept.push('…');
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_cut_at_whole_letters() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("abcd", 3), "ab…");
+        assert_eq!(cut("汉字汉", 4), "汉…");
+        assert_eq!(cut("e\u{301}e\u{301}e", 2), "e\u{301}…");
+        assert_eq!(cut_start("/a/bcd", 4), "…bcd");
+        assert_eq!(cut_start("汉字汉", 4), "…汉");
+    }
+
+    #[test]
+    fn lines_are_cut_in_any_span() {
+        let line = |width| cut_line(Line::from(vec![Span::raw("abc"), Span::raw("def")]), width).to_string();
+        assert_eq!([line(6), line(5), line(4), line(3), line(2)], ["abcdef", "abcd…", "abc…", "ab…", "a…"]);
+    }
 }

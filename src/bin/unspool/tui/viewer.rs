@@ -10,21 +10,33 @@ use std::sync::Arc;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use unspool::archive::conversation::{BlockSort, BlockText, Piece};
+use unspool::archive::conversation::{Block, BlockSort, BlockText, Extent, Piece};
 use unspool::archive::{Occurrences, OpenConversation};
 use unspool::render::blocks::{Layout, can_fold};
 
-use crate::tui::theme::Theme;
+use crate::tui::theme::{Theme, cut};
+use walk::HitCounts;
+pub(crate) use walk::NextHit;
 
-/// Laid-out blocks to keep.
-const KEPT: usize = 600;
+mod walk;
+
+/// Laid-out lines to keep.
+const KEPT: usize = 50_000;
 /// Lines to show above a hit.
 const ABOVE: usize = 2;
 /// Blocks to look through for the first line that is shown.
 const FAR: usize = 5000;
 
 type Lines = Rc<Vec<Line<'static>>>;
+
+/// Laid-out blocks, up to a number of lines.
+#[derive(Default)]
+struct Cache {
+    blocks: HashMap<usize, Lines>,
+    lines: usize,
+}
 
 /// A line of a conversation.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,23 +55,16 @@ pub(crate) struct Viewer {
     theme: Theme,
     /// The line at the top of the screen.
     pub(crate) top: Position,
+    /// The block, and the number of its marked line, that stays on its row until the next key.
+    pinned: Option<(usize, usize)>,
     /// Blocks that are folded or unfolded by hand, or because they contain the hit.
     folds: HashMap<usize, bool>,
-    whole: HashSet<usize>,
-    hits_in: HashMap<usize, usize>,
+    /// The part to read of blocks with very long texts.
+    extents: HashMap<usize, Extent>,
+    counts: HitCounts,
     height: usize,
     sideways: usize,
-    cache: RefCell<HashMap<usize, Lines>>,
-}
-
-/// Where the next hit is.
-pub(crate) enum NextHit {
-    /// It is shown now. Set if the walk started again at the other end.
-    Here(bool),
-    /// It is in another conversation of the session: that of a subagent, or the main one.
-    Elsewhere(usize, Option<String>),
-    /// There is none.
-    Nowhere,
+    cache: RefCell<Cache>,
 }
 
 impl Viewer {
@@ -69,10 +74,7 @@ impl Viewer {
         layout: Layout,
         theme: Theme,
     ) -> Self {
-        let mut hits_in = HashMap::new();
-        for block in found.iter().flat_map(|found| &found.hits).filter_map(|hit| hit.block_in(&reading)) {
-            *hits_in.entry(block).or_default() += 1;
-        }
+        let counts = found.as_ref().map(|found| HitCounts::new(&reading, found)).unwrap_or_default();
         Self {
             reading,
             found,
@@ -80,9 +82,10 @@ impl Viewer {
             layout,
             theme,
             top: Position::default(),
+            pinned: None,
             folds: HashMap::new(),
-            whole: HashSet::new(),
-            hits_in,
+            extents: HashMap::new(),
+            counts,
             height: 20,
             sideways: 0,
             cache: RefCell::default(),
@@ -92,8 +95,9 @@ impl Viewer {
     /// Changes the layout, and keeps the place.
     pub(crate) fn set_layout(&mut self, change: impl FnOnce(&mut Layout)) {
         change(&mut self.layout);
-        self.cache.borrow_mut().clear();
+        self.cache.take();
         self.settle();
+        self.show_pinned();
     }
 
     /// Sets the size, and keeps the same text at the top when lines wrap differently.
@@ -102,33 +106,58 @@ impl Viewer {
         if self.layout.width != width {
             let old = self.lines(self.top.block).len().max(1);
             self.layout.width = width;
-            self.cache.borrow_mut().clear();
+            self.cache.take();
             let new = self.lines(self.top.block).len();
             self.top.line = (self.top.line * new / old).min(new.saturating_sub(1));
+            self.show_pinned();
+        }
+    }
+
+    fn show_pinned(&mut self) {
+        if let Some((block, later)) = self.pinned {
+            self.show_block(block, later);
         }
     }
 
     /// Returns the text of a block.
     pub(crate) fn text(&self, block: usize) -> Option<BlockText> {
-        self.reading.read(block, self.whole.contains(&block)).ok()
+        self.reading.read(block, self.extent(block)).ok()
+    }
+
+    fn extent(&self, block: usize) -> Extent {
+        self.extents.get(&block).copied().unwrap_or_default()
+    }
+
+    /// Reads another part of a block.
+    fn set_extent(&mut self, block: usize, extent: Extent) {
+        if self.extent(block) != Extent::Whole && self.extents.insert(block, extent) != Some(extent) {
+            self.forget(block);
+        }
     }
 
     /// Returns the lines of a block.
     fn lines(&self, block: usize) -> Lines {
-        if let Some(lines) = self.cache.borrow().get(&block) {
+        if let Some(lines) = self.cache.borrow().blocks.get(&block) {
             return lines.clone();
         }
         let lines = Rc::new(self.lay_out(block));
         let mut cache = self.cache.borrow_mut();
-        if cache.len() >= KEPT {
-            cache.clear();
+        if cache.lines >= KEPT {
+            *cache = Cache::default();
         }
-        cache.insert(block, lines.clone());
+        // A block without lines takes room as well.
+        cache.lines += lines.len() + 1;
+        cache.blocks.insert(block, lines.clone());
         lines
     }
 
+    /// Lays out a block again when it is next needed.
+    fn forget(&self, block: usize) {
+        self.cache.borrow_mut().blocks.remove(&block);
+    }
+
     fn lay_out(&self, at: usize) -> Vec<Line<'static>> {
-        let text = match self.reading.read(at, self.whole.contains(&at)) {
+        let text = match self.reading.read(at, self.extent(at)) {
             Ok(text) => text,
             Err(error) => {
                 let what = unspool::untrusted::one_line(&error.to_string());
@@ -152,22 +181,18 @@ impl Viewer {
         };
         let mut lines: Vec<Line<'static>> =
             laid.iter().zip(&marks).map(|(line, marks)| self.theme.line(line, marks)).collect();
-        if let Some(number) = self.hits_in.get(&at)
-            && can_fold(&text)
-            && open != Some(true)
-            && let Some(head) = lines.iter_mut().find(|line| line.spans.iter().any(|span| span.content.contains('▸')))
-        {
-            let note = if *number == 1 { "1 hit  ".to_string() } else { format!("{number} hits  ") };
-            // Before the summary, which may fill the line.
-            let at = head.spans.iter().position(|span| span.content.contains('▸')).map_or(0, |at| at + 1);
-            head.spans.insert(at, Span::styled(note, self.theme.hit()));
+        if can_fold(&text) && open != Some(true) {
+            self.note_hits(&mut lines, '▸', self.counts.in_block(at));
         }
+        let agent = block.sent.and_then(|sent| self.reading.agents.get(sent));
+        self.note_hits(&mut lines, '↳', agent.map_or(0, |agent| self.counts.in_agent(&agent.id)));
         lines
     }
 
     /// Moves the place by a number of lines.
     pub(crate) fn scroll(&mut self, by: isize) {
         let Position { mut block, mut line } = self.top;
+        self.pinned = None;
         if by >= 0 {
             let mut left = by.unsigned_abs();
             loop {
@@ -215,6 +240,7 @@ impl Viewer {
     }
 
     pub(crate) fn go_to_top(&mut self) {
+        self.pinned = None;
         self.top = Position::default();
     }
 
@@ -252,7 +278,8 @@ impl Viewer {
     pub(crate) fn fold(&mut self, block: usize) {
         let is_open = self.folds.get(&block).copied().unwrap_or(self.is_open_by_default(block));
         self.folds.insert(block, !is_open);
-        self.cache.borrow_mut().remove(&block);
+        self.pinned = None;
+        self.forget(block);
         self.settle();
     }
 
@@ -267,15 +294,53 @@ impl Viewer {
     pub(crate) fn foldable(&self) -> Option<usize> {
         let from = self.current();
         let end = self.reading.blocks.len().min(from + self.height.max(1));
-        (from..end).find(|at| self.text(*at).is_some_and(|text| can_fold(&text)) && !self.lines(*at).is_empty())
+        (from..end).find(|at| {
+            let is_fold = self.is_left_out(*at) || self.can_fold(*at);
+            is_fold && !self.lines(*at).is_empty()
+        })
+    }
+
+    /// Reports whether a block can be folded and unfolded.
+    pub(crate) fn can_fold(&self, block: usize) -> bool {
+        self.text(block).is_some_and(|text| can_fold(&text))
+    }
+
+    /// Reports whether a block stands for messages that are left out.
+    pub(crate) fn is_left_out(&self, block: usize) -> bool {
+        self.reading.blocks.get(block).is_some_and(|block| block.sort == BlockSort::Fold)
+    }
+
+    /// Takes the place and the folds from an earlier reading of the same conversation.
+    pub(crate) fn continue_from(&mut self, old: &Self) {
+        let moved = |block: usize| {
+            let before = old.reading.blocks.get(block)?;
+            let is_same = |block: &Block| (block.line, block.sort) == (before.line, before.sort);
+            let same = self.reading.blocks.get(block).filter(|block| is_same(block)).map(|_| block);
+            same.or_else(|| self.reading.blocks.iter().position(is_same))
+        };
+        self.top = match moved(old.top.block) {
+            Some(block) => Position { block, line: old.top.line },
+            None => Position { block: self.block_after(old, old.top.block), line: 0 },
+        };
+        self.folds = old.folds.iter().filter_map(|(block, open)| Some((moved(*block)?, *open))).collect();
+        self.extents = old.extents.iter().filter_map(|(block, extent)| Some((moved(*block)?, *extent))).collect();
+        self.hit = old.hit.filter(|_| self.hits() > 0);
+        self.height = old.height;
+        self.settle();
+    }
+
+    /// Returns the first block from the line on at which an earlier reading has a block.
+    fn block_after(&self, old: &Self, block: usize) -> usize {
+        let line = old.reading.blocks.get(block).map_or(0, |block| block.line);
+        self.reading.block_from(line).unwrap_or(self.reading.blocks.len().saturating_sub(1))
     }
 
     /// Reads the whole of a very long text.
     pub(crate) fn read_whole(&mut self) {
         let block = self.current();
-        self.whole.insert(block);
+        self.extents.insert(block, Extent::Whole);
         self.folds.insert(block, true);
-        self.cache.borrow_mut().remove(&block);
+        self.forget(block);
     }
 
     /// Scrolls sideways, if lines are not wrapped.
@@ -289,82 +354,32 @@ impl Viewer {
         self.top.line = self.top.line.min(height.saturating_sub(1));
     }
 
-    /// Shows a hit: opens its fold and moves to the first marked line.
-    pub(crate) fn show_hit(&mut self, hit: usize) -> bool {
-        let found = self.found.clone();
-        let block = found.and_then(|found| found.hits.get(hit)?.block_in(&self.reading));
-        self.hit = Some(hit).filter(|_| block.is_some()).or(self.hit);
-        if let Some(block) = block {
-            self.show_block(block);
+    /// Opens a block and moves to its first marked line, or to a later one.
+    pub(crate) fn show_block(&mut self, block: usize, later: usize) {
+        if self.can_fold(block) || self.lines(block).is_empty() {
+            self.folds.insert(block, true);
+            self.forget(block);
         }
-        block.is_some()
+        let line = self.marked_line(block, later).unwrap_or(0);
+        self.top = Position { block, line };
+        self.scroll(-(ABOVE as isize));
+        self.pinned = Some((block, later));
     }
 
-    /// Opens a block and moves to its first marked line.
-    pub(crate) fn show_block(&mut self, block: usize) {
-        if self.text(block).is_some_and(|text| can_fold(&text)) || self.lines(block).is_empty() {
-            self.folds.insert(block, true);
-            self.cache.borrow_mut().remove(&block);
-        }
+    /// Returns a marked line of a block: the first one, or a number of them later.
+    fn marked_line(&self, block: usize, later: usize) -> Option<usize> {
         let hit = self.theme.hit();
         let lines = self.lines(block);
-        let marked = |line: &Line<'_>| line.spans.iter().any(|span| span.style == hit);
-        let mut line = lines.iter().position(marked);
-        if line.is_none() && !self.whole.contains(&block) && self.found.is_some() {
-            self.whole.insert(block);
-            self.cache.borrow_mut().remove(&block);
-            line = self.lines(block).iter().position(marked);
-        }
-        self.top = Position { block, line: line.unwrap_or(0) };
-        self.scroll(-(ABOVE as isize));
-    }
-
-    /// Walks to the next or previous hit of the session.
-    pub(crate) fn walk(&mut self, forward: bool) -> NextHit {
-        let Some(found) = self.found.clone() else { return NextHit::Nowhere };
-        let number = found.hits.len();
-        if number == 0 {
-            return NextHit::Nowhere;
-        }
-        let from = self.hit.unwrap_or(if forward { number - 1 } else { 0 });
-        for step in 1..=number {
-            let to = if forward { (from + step) % number } else { (from + number * 2 - step) % number };
-            let wrapped = if forward { to <= from } else { to >= from } && self.hit.is_some();
-            let hit = &found.hits[to];
-            if self.show_hit(to) {
-                return NextHit::Here(wrapped);
-            }
-            if hit.agent != self.reading.target.agent {
-                return NextHit::Elsewhere(to, hit.agent.clone());
-            }
-        }
-        NextHit::Nowhere
-    }
-
-    /// Moves to the first hit in this conversation.
-    pub(crate) fn show_first_hit(&mut self) {
-        let number = self.found.as_ref().map_or(0, |found| found.hits.len());
-        for hit in 0..number {
-            if self.show_hit(hit) {
-                return;
-            }
-        }
-    }
-
-    /// Returns the place in the walk: `hit 3 of 13`.
-    pub(crate) fn hit_label(&self) -> String {
-        match (&self.found, self.hit) {
-            (Some(found), Some(hit)) => format!("hit {} of {}", hit + 1, found.hits.len()),
-            (Some(found), None) if !found.hits.is_empty() => format!("{} hits", found.hits.len()),
-            _ => String::new(),
-        }
+        let marked = (0..lines.len()).filter(|at| lines[*at].spans.iter().any(|span| span.style == hit));
+        let marked: Vec<usize> = marked.collect();
+        marked.get(later).or(marked.last()).copied()
     }
 
     /// Returns the prompts, each as its block and its first line.
     pub(crate) fn outline(&self) -> Vec<(usize, String)> {
         let prompts = self.reading.blocks.iter().enumerate().filter(|(_, block)| block.sort == BlockSort::Prompt);
         prompts
-            .filter_map(|(at, block)| match self.reading.read(at, false).ok()?.piece {
+            .filter_map(|(at, block)| match self.reading.read(at, Extent::Beginning).ok()?.piece {
                 Piece::Message(message) => {
                     let time = block.time.map(|time| self.layout.screen.moment(time)).unwrap_or_default();
                     let start = message.text.char_indices().nth(300).map_or(message.text.len(), |(end, _)| end);
@@ -425,7 +440,7 @@ impl Viewer {
     /// Draws the map of the session at the right edge: its hits, and the part that is on the screen.
     fn draw_map(&self, frame: &mut Frame<'_>, area: Rect) {
         let (rows, blocks) = (usize::from(area.height), self.reading.blocks.len().max(1));
-        let marks: HashSet<usize> = self.hits_in.keys().map(|block| block * rows / blocks).collect();
+        let marks: HashSet<usize> = self.counts.blocks().map(|block| block * rows / blocks).collect();
         let here = self.top.block * rows / blocks;
         for row in 0..rows {
             let (sign, style) = match (marks.contains(&row), row == here) {
@@ -438,11 +453,14 @@ impl Viewer {
         }
     }
 
-    /// Returns the title of the conversation.
-    pub(crate) fn title(&self) -> String {
-        match &self.reading.agent {
+    /// Returns the title of the conversation, with the words of the search marked.
+    pub(crate) fn title(&self, width: usize, style: Style) -> Line<'static> {
+        let title = match &self.reading.agent {
             Some(agent) => format!("↳ {}", unspool::untrusted::one_line(&agent.title)),
             None => self.reading.session.title.line(),
-        }
+        };
+        let title = cut(&title, width);
+        let marks = self.found.as_ref().map(|found| found.marker.ranges([title.as_str()])).unwrap_or_default();
+        self.theme.marked(&[(style, &title)], marks.first().map_or(&[], Vec::as_slice))
     }
 }

@@ -12,6 +12,11 @@ use unspool::archive::{
 };
 use unspool::error::{Error, ErrorKind, Result};
 
+use crate::watch;
+
+/// The minimum time between two looks for new messages because files have changed.
+const BETWEEN_CHECKS: Duration = Duration::from_secs(4);
+
 /// A question. Its number is in the answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Ask {
@@ -33,10 +38,11 @@ pub(crate) enum Answer {
     Open(Result<(Arc<OpenConversation>, Option<Arc<Occurrences>>)>),
     Names(Vec<NameCount>),
     File(Result<Box<FileAnswer>>),
-    /// The check for new messages ended, or the first index grows.
+    /// The check for new messages ended, or the first index grows. `new` is set if the index has changed: to the number
+    /// of new messages, which is 0 if there is only new output.
     Fresh {
         is_done: bool,
-        changed: bool,
+        new: Option<usize>,
         text: String,
     },
 }
@@ -59,7 +65,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread for questions and the one that looks for new messages.
+    /// Starts the thread for questions, the one that looks for new messages, and the one that waits for changes of files.
     pub(crate) fn start(
         archive: Arc<Archive>,
         context: impl Fn() -> Context + Send + Sync + 'static,
@@ -70,6 +76,9 @@ impl Worker {
         let (deliver, context) = (Arc::new(deliver), Arc::new(context));
         let (to, asking) = (deliver.clone(), archive.clone());
         std::thread::spawn(move || serve(&asking, &asked, &*context, &*to));
+        let changed = checks.clone();
+        let roots = archive.local().roots().to_vec();
+        std::thread::spawn(move || watch::notice_changes(&roots, BETWEEN_CHECKS, || changed.send(()).is_ok()));
         std::thread::spawn(move || check_for_news(&archive, &wanted, &*deliver));
         Self { questions, checks }
     }
@@ -136,14 +145,48 @@ fn guarded<T>(ask: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(failed)
 }
 
+/// The number of messages that are shown, and the commit of the index that contains them.
+struct Shown {
+    archive: Arc<Archive>,
+    stamp: Option<Vec<u8>>,
+    messages: u64,
+}
+
+impl Shown {
+    fn of(archive: Arc<Archive>) -> Self {
+        let mut shown = Self { archive, stamp: None, messages: 0 };
+        shown.advance();
+        shown
+    }
+
+    /// Looks at the index again. Returns the number of new messages if it has changed.
+    fn advance(&mut self) -> Option<usize> {
+        let stamp = self.archive.local().folder().stamp();
+        if stamp == self.stamp {
+            return None;
+        }
+        self.stamp = stamp;
+        let before = std::mem::replace(&mut self.messages, messages(&self.archive));
+        Some(usize::try_from(self.messages.saturating_sub(before)).unwrap_or(0))
+    }
+}
+
+/// Returns the number of prompts, answers and calls in the index.
+fn messages(archive: &Archive) -> u64 {
+    let request = NamesRequest { field: "kind".into(), typed: String::new(), limit: Some(usize::MAX) };
+    let kinds = guarded(|| archive.names(&request)).unwrap_or_default();
+    let is_counted = |kind: &&NameCount| ["prompt", "command", "text", "tool_use"].contains(&kind.name.raw());
+    kinds.iter().filter(is_counted).map(|kind| kind.count).sum()
+}
+
 /// Brings the index up to date when asked to. While the first index is built, what is there can be searched.
 fn check_for_news(archive: &Arc<Archive>, wanted: &Receiver<()>, deliver: &dyn Fn(u64, Answer)) {
+    let mut shown = Shown::of(archive.clone());
     while wanted.recv().is_ok() {
         while wanted.try_recv().is_ok() {}
-        let has_index = guarded(|| archive.reopen(&mut |_| ())).is_ok() && archive.status().is_ok();
-        let before = archive.local().folder().stamp();
+        let has_index = guarded(|| archive.reopen(&mut |_| ())).is_ok() && shown.stamp.is_some();
         if !has_index {
-            build_first(archive, deliver);
+            build_first(&mut shown, deliver);
             continue;
         }
         let note = Mutex::new(String::new());
@@ -155,43 +198,34 @@ fn check_for_news(archive: &Arc<Archive>, wanted: &Receiver<()>, deliver: &dyn F
                 };
             }
         };
-        if let Err(error) = guarded(|| archive.freshen(&mut report)) {
-            report(Note::Nothing { query: String::new() });
-            let text = error.to_string();
-            deliver(0, Answer::Fresh { is_done: true, changed: false, text });
-            continue;
-        }
-        let changed = before != archive.local().folder().stamp();
-        let text = note.into_inner().unwrap_or_else(PoisonError::into_inner);
-        deliver(0, Answer::Fresh { is_done: true, changed, text });
+        let failed = guarded(|| archive.freshen(&mut report)).err().map(|error| error.to_string());
+        let text = failed.unwrap_or_else(|| note.into_inner().unwrap_or_else(PoisonError::into_inner));
+        deliver(0, Answer::Fresh { is_done: true, new: shown.advance(), text });
     }
 }
 
 /// Builds the first index in a child process, and shows what it has committed every second.
-fn build_first(archive: &Arc<Archive>, deliver: &dyn Fn(u64, Answer)) {
+fn build_first(shown: &mut Shown, deliver: &dyn Fn(u64, Answer)) {
     let (done, ended) = channel();
+    let archive = shown.archive.clone();
     let building = archive.clone();
     std::thread::spawn(move || {
         let _ = done.send(guarded(|| building.freshen(&mut |_| ())).err().map(|error| error.to_string()));
     });
     let start = Instant::now();
-    let mut stamp = None;
     loop {
         let end = ended.recv_timeout(Duration::from_secs(1));
         let _ = guarded(|| archive.reopen(&mut |_| ()));
-        let now = archive.local().folder().stamp();
-        let changed = now != stamp;
-        stamp = now;
+        let new = shown.advance();
         if let Ok(error) = end {
-            let text = error.unwrap_or_default();
-            deliver(0, Answer::Fresh { is_done: true, changed: true, text });
+            deliver(0, Answer::Fresh { is_done: true, new: new.or(Some(0)), text: error.unwrap_or_default() });
             return;
         }
         let text = archive.status().ok().map_or_else(
             || "reading all sessions for the first time".to_string(),
             |status| progress(status.source_bytes, status.lag.bytes, start.elapsed()),
         );
-        deliver(0, Answer::Fresh { is_done: false, changed, text });
+        deliver(0, Answer::Fresh { is_done: false, new, text });
     }
 }
 

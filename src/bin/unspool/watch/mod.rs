@@ -9,7 +9,7 @@ mod fs_events;
 use std::time::{Duration, Instant};
 
 use unspool::error::{Error, ErrorKind};
-use unspool::transcript::discover::discover;
+use unspool::transcript::discover::{Root, discover};
 use unspool::update::{Report, UpdateOptions, Watch as _, update};
 
 use crate::config::{self, Config};
@@ -20,6 +20,10 @@ use fs_events::{Change, FsEvents};
 
 /// The maximum delay until Ctrl-C or a new root is noticed.
 const TICK: Duration = Duration::from_millis(500);
+/// A wait for a change of files. It ends without one only to look for new roots.
+const LONG: Duration = Duration::from_secs(3600);
+/// The time between two looks at all files, if the system cannot report changes.
+const BLIND: Duration = Duration::from_secs(10);
 /// A wait that takes this much longer than planned means that the machine or this process was suspended.
 const SUSPENDED: Duration = Duration::from_secs(5);
 
@@ -45,6 +49,24 @@ pub(crate) fn follow(config: &Config, poll: bool) -> Result<(), Error> {
         wait(config, &mut events, &mut debounce);
     }
     Ok(())
+}
+
+/// Calls back after files below the roots have changed, until that returns false. At most once in `gap`.
+pub(crate) fn notice_changes(roots: &[Root], gap: Duration, changed: impl Fn() -> bool) {
+    let mut events = FsEvents::open(roots, false);
+    loop {
+        let is_blind = events.is_blind();
+        let patience = if is_blind { BLIND } else { LONG };
+        if events.wait(patience).is_some() || is_blind {
+            std::thread::sleep(TICK);
+            while !is_blind && events.wait(Duration::ZERO).is_some() {}
+            if !changed() {
+                return;
+            }
+            std::thread::sleep(gap);
+        }
+        events.find_new_roots(roots);
+    }
 }
 
 /// Waits for the next event or the next run.

@@ -19,18 +19,6 @@ impl App {
         }
     }
 
-    fn reload(&mut self) {
-        self.effects.push(Effect::Check);
-        self.news = false;
-        match self.open.last() {
-            Some(viewer) => {
-                let at = if viewer.is_at_end() { OpenAt::End } else { OpenAt::Block(viewer.current()) };
-                self.read_again(at);
-            }
-            None => self.search(),
-        }
-    }
-
     fn act_in_search(&mut self, what: KeyAction) {
         match what {
             KeyAction::Up => self.select(self.selected.saturating_sub(1)),
@@ -58,13 +46,9 @@ impl App {
                 };
                 self.set_query(query);
             }
-            KeyAction::DropFilter => {
-                let query = self.input.value().to_string();
-                if let Some(range) = filters(&query).pop() {
-                    let kept = format!("{}{}", &query[..range.start], &query[range.end..]);
-                    self.set_query(kept.split_whitespace().collect::<Vec<_>>().join(" "));
-                }
-            }
+            KeyAction::DropFilter => self.drop_last_filter(),
+            KeyAction::Offer(number) => self.take_offer(number),
+            KeyAction::Actions => self.show_menu(),
             KeyAction::Correct => self.correct(),
             KeyAction::Preview => {
                 self.preview_place = match self.preview_place {
@@ -94,12 +78,17 @@ impl App {
     }
 
     /// Opens the selected session at the hit that the preview shows, or returns it.
-    fn enter(&mut self) {
+    pub(super) fn enter(&mut self) {
+        if self.is_searching {
+            self.enters = true;
+            return;
+        }
         if self.setup.pick.is_some() {
             return self.print_id();
         }
         self.effects.push(Effect::Remember);
-        match self.preview.take() {
+        let is_current = self.current_preview().is_some();
+        match self.preview.take().filter(|_| is_current) {
             Some(preview) => self.open = vec![preview],
             None => self.open_selected(Pane::Conversation),
         }
@@ -109,7 +98,7 @@ impl App {
         let Some(entry) = self.entries.get(self.selected) else { return };
         let wants_message = self.setup.pick == Some(true);
         let message = entry.hits.first().and_then(|hit| hit.uuid.as_ref()).filter(|_| wants_message);
-        let id = match (self.open.last().or(self.preview.as_ref()), wants_message) {
+        let id = match (self.open.last().or(self.current_preview()), wants_message) {
             (Some(viewer), true) => message_id(viewer).unwrap_or_else(|| entry.id().to_string()),
             _ => message.map_or_else(|| entry.id().to_string(), |id| id.raw().to_string()),
         };
@@ -168,15 +157,6 @@ impl App {
         self.overlay = Some(Overlay::List { title: "Add a filter".to_string(), items, at: 0 });
     }
 
-    /// Takes the first suggestion.
-    fn correct(&mut self) {
-        let Some(query) = self.suggestions.iter().find_map(|suggestion| suggestion.query.clone()) else {
-            self.said = Some("there is no suggestion".to_string());
-            return;
-        };
-        self.set_query(query);
-    }
-
     fn recall(&mut self, earlier: bool) {
         let at = match (self.history_at, earlier) {
             (None, true) => 0,
@@ -187,28 +167,6 @@ impl App {
         if let Some(query) = self.history.iter().rev().nth(at).cloned() {
             self.set_query(query);
             self.history_at = Some(at);
-        }
-    }
-
-    /// Walks to the next hit, also into another conversation of the session.
-    pub(super) fn walk(&mut self, forward: bool, in_preview: bool) {
-        if let Some((_, into, OpenAt::Number(_))) = &self.opening
-            && (*into == Pane::Preview) == in_preview
-        {
-            self.steps += if forward { 1 } else { -1 };
-            return;
-        }
-        let viewer = if in_preview { self.preview.as_mut() } else { self.open.last_mut() };
-        let Some(viewer) = viewer else { return };
-        let session = viewer.reading.target.session.clone();
-        match viewer.walk(forward) {
-            NextHit::Here(true) => self.said = Some("the walk begins again".to_string()),
-            NextHit::Here(false) => {}
-            NextHit::Nowhere => self.said = Some("no hit here; / searches".to_string()),
-            NextHit::Elsewhere(number, agent) => {
-                let into = if in_preview { Pane::Preview } else { Pane::Again };
-                self.open_id(agent.unwrap_or(session), into, OpenAt::Number(number));
-            }
         }
     }
 
@@ -231,7 +189,7 @@ impl App {
                 viewer.jump(what == KeyAction::NextBlock, |_| true);
             }
             KeyAction::Fold => match viewer.foldable() {
-                Some(block) => viewer.fold(block),
+                Some(block) => self.fold(block),
                 None => self.said = Some("nothing to fold here".to_string()),
             },
             KeyAction::Whole => viewer.read_whole(),
@@ -267,6 +225,16 @@ impl App {
         }
     }
 
+    /// Folds or unfolds a block.
+    pub(super) fn fold(&mut self, block: usize) {
+        let Some(viewer) = self.open.last_mut() else { return };
+        if viewer.is_left_out(block) {
+            self.toggle_left_out();
+        } else if viewer.can_fold(block) {
+            viewer.fold(block);
+        }
+    }
+
     /// Carries out an action that leads to another conversation or screen.
     fn go_elsewhere(&mut self, what: KeyAction) {
         let Some(viewer) = self.open.last() else { return };
@@ -296,11 +264,7 @@ impl App {
                 }
                 None => self.said = Some("this is the main conversation".to_string()),
             },
-            KeyAction::Abandoned => {
-                self.abandoned = !self.abandoned;
-                let at = OpenAt::Block(viewer.current());
-                self.read_again(at);
-            }
+            KeyAction::LeftOut => self.toggle_left_out(),
             KeyAction::Follow => {
                 self.follow = !self.follow;
                 let state =
@@ -352,12 +316,12 @@ impl App {
         let page = isize::try_from(self.view_area.height.max(2)).unwrap_or(20) - 1;
         let Some(file) = &mut self.file else { return };
         match what {
-            KeyAction::Down => file.scroll(1),
-            KeyAction::Up => file.scroll(-1),
-            KeyAction::PageDown => file.scroll(page),
-            KeyAction::PageUp => file.scroll(-page),
-            KeyAction::Top => file.scroll(isize::MIN / 2),
-            KeyAction::End => file.scroll(isize::MAX / 2),
+            KeyAction::Down => file.step(1),
+            KeyAction::Up => file.step(-1),
+            KeyAction::PageDown => file.step(page),
+            KeyAction::PageUp => file.step(-page),
+            KeyAction::Top => file.step(isize::MIN / 2),
+            KeyAction::End => file.step(isize::MAX / 2),
             KeyAction::Back => self.file = None,
             KeyAction::Versions => {
                 let path = file.path.clone();
@@ -370,6 +334,10 @@ impl App {
                     Err(error) => self.said = Some(one_line(&error.to_string())),
                 }
             }
+            KeyAction::CopyCommand => match file.command() {
+                Some(text) => self.effects.push(Effect::Copy { what: "the command".to_string(), text }),
+                None => self.said = Some("no version here; v lists them".to_string()),
+            },
             KeyAction::Open => {
                 if let Some(id) = file.target() {
                     self.file = None;

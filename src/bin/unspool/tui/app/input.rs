@@ -2,6 +2,7 @@
 
 use super::*;
 use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::Position;
 use tui_input::backend::crossterm::EventHandler as _;
 
 impl App {
@@ -16,6 +17,7 @@ impl App {
     }
 
     fn paste(&mut self, text: &str) {
+        self.is_settled = true;
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if let Some(Overlay::Find(input)) = &mut self.overlay {
             *input = Input::new(format!("{}{text}", input.value()));
@@ -34,6 +36,7 @@ impl App {
 
     fn key(&mut self, key: KeyEvent) {
         self.said = None;
+        self.is_settled = true;
         if self.overlay.is_some() {
             return self.overlay_key(key);
         }
@@ -65,6 +68,22 @@ impl App {
                 PageUp => *from = from.saturating_sub(15),
                 _ => self.overlay = None,
             },
+            Some(Overlay::Menu(menu)) => {
+                let chosen = match key.code {
+                    Enter => menu.chosen(),
+                    Char(letter) => menu.by_letter(letter),
+                    _ => None,
+                };
+                match (key.code, chosen) {
+                    (Down, _) => menu.step(1),
+                    (Up, _) => menu.step(-1),
+                    (_, Some(what)) => {
+                        self.overlay = None;
+                        self.act(what);
+                    }
+                    (..) => {}
+                }
+            }
             Some(Overlay::List { items, at, .. }) => match key.code {
                 Down | Char('j') => *at = (*at + 1).min(items.len().saturating_sub(1)),
                 Up | Char('k') => *at = at.saturating_sub(1),
@@ -111,22 +130,34 @@ impl App {
         self.find = Some(text);
         let Some(viewer) = self.open.last() else { return };
         let from = viewer.current();
-        let target = &viewer.reading.target;
-        let id = target.agent.clone().unwrap_or_else(|| target.session.clone());
-        self.open_id(id, Pane::Again, OpenAt::Block(from));
+        self.read_again(OpenAt::Find(from));
     }
 
     fn mouse(&mut self, mouse: MouseEvent) {
-        let (column, row) = (mouse.column, mouse.row);
-        let inside = |area: Rect| area.contains(ratatui::layout::Position { x: column, y: row });
+        let row = mouse.row;
+        let inside = |area: Rect| area.contains(Position { x: mouse.column, y: row });
         let by = match mouse.kind {
             MouseEventKind::ScrollDown => 3,
             MouseEventKind::ScrollUp => -3,
             MouseEventKind::Down(MouseButton::Left) => 0,
             _ => return,
         };
+        self.is_settled = true;
+        self.said = None;
+        if self.overlay.is_some() {
+            return self.mouse_in_overlay(by);
+        }
+        let clicked = self.clicks.iter().find(|(area, _)| by == 0 && inside(*area)).map(|(_, what)| *what);
+        if let Some(what) = clicked {
+            return self.act(what);
+        }
         if let Some(file) = &mut self.file {
-            return file.scroll(by);
+            if by != 0 {
+                file.step(by);
+            } else if row > self.view_area.y && file.click(usize::from(row - self.view_area.y) - 1) {
+                self.act(KeyAction::Open);
+            }
+            return;
         }
         if let Some(viewer) = self.open.last_mut() {
             if by != 0 {
@@ -134,7 +165,7 @@ impl App {
             } else if inside(self.view_area)
                 && let Some(block) = viewer.block_at_row(usize::from(row - self.view_area.y))
             {
-                viewer.fold(block);
+                self.fold(block);
             }
         } else if inside(self.list_area) {
             let clicked = self.rows.get(usize::from(row - self.list_area.y)).copied();
@@ -147,5 +178,16 @@ impl App {
         } else if let Some(viewer) = self.preview.as_mut().filter(|_| inside(self.view_area)) {
             viewer.scroll(by);
         }
+    }
+
+    /// Moves in an overlay with the wheel. A click closes it.
+    fn mouse_in_overlay(&mut self, by: isize) {
+        use ratatui::crossterm::event::KeyCode::{Down, Esc, Up};
+        let code = match by {
+            0 => Esc,
+            1.. => Down,
+            _ => Up,
+        };
+        self.overlay_key(KeyEvent::from(code));
     }
 }
