@@ -3,6 +3,9 @@
 //! A message that answers a question may say it in other words, but it hardly ever lacks the name that the question is
 //! about. So a name that occurs nowhere means that the history has no answer, and an ordinary word does not. In other
 //! languages every word would look like a name, so nothing is a name there.
+//!
+//! Of 119 questions about a sample of real sessions, in other words than the sessions have, 3 get no answer because of
+//! this; one of the 3 had found its session. Of 10 questions about what never happened, all get none.
 
 use crate::query::prose::{connects_elsewhere, connects_in_english};
 use crate::query::{Chunk, Query, Shape, inflect};

@@ -145,7 +145,8 @@ fn a_name_that_occurs_nowhere_means_no_match() {
     let env = Env::new();
     let id = session(1);
     let (question, answer) = ("Should we keep the session cache?", "Yes, we moved the session cache to postgres.");
-    env.write(format!("-home-u-x/{id}.jsonl"), user_line(&id, 1, question) + &answer_line(&id, 2, answer));
+    let lines = user_line(&id, 1, question) + &answer_line(&id, 2, answer);
+    env.write(format!("-home-u-x/{id}.jsonl"), lines.replace("/home/u/x", "/home/u/gryphonsaw"));
     env.index();
     let mut client = Client::start(&env, WITH_HANDSHAKE[1]);
     for (query, is_found) in [
@@ -157,6 +158,9 @@ fn a_name_that_occurs_nowhere_means_no_match() {
         ("when did we move the session cache to potsgres", true),
         ("why did we gladly move the cheerful session cache", true),
         ("wann haben wir den cache nach postgres verlegt", true),
+        // The folder, which no message mentions.
+        ("when did we move the cache of Gryphonsaw to postgres", true),
+        ("when did we move the cache of gryphonsaw", true),
     ] {
         let answer = client.call("search_history", &json!({"query": query}));
         let quality = answer.text.lines().next().expect("a line");

@@ -5,7 +5,6 @@ use crate::archive::search::exact::keep_matching;
 use crate::archive::search::{Question, all_conditions, similar_words};
 use crate::error::Result;
 use crate::index::{Corrections, Reader, Search, Sort};
-use crate::query::english::names;
 use crate::query::{Condition, Filter, Query, is_prose};
 
 /// The option that includes the running session.
@@ -94,7 +93,7 @@ fn without_unheard_names(reader: &Reader, question: &Question) -> Result<Option<
 /// Returns the names in the query, if all of them occur and there are other words too.
 fn only_names(reader: &Reader, question: &Question) -> Result<Option<(String, Query)>> {
     let query = &question.query;
-    let names = names(query);
+    let names = reader.spoken_names(query)?;
     let is_other = question.strict_names && !names.is_empty() && names.len() < query.chunks.len();
     if !is_other || !reader.unheard_names(query, &reader.corrections(query)?)?.is_empty() {
         return Ok(None);

@@ -8,6 +8,7 @@ use crate::index::rank::spelling::Corrections;
 use crate::index::rank::weights::TOP_HITS;
 use crate::index::rank::{Ranked, Search};
 use crate::index::read::Reader;
+use crate::index::read::filter::Listed;
 use crate::query::english::names;
 use crate::query::{Chunk, Query};
 
@@ -47,10 +48,23 @@ impl Reader {
         Ok(unknown)
     }
 
+    /// Returns the names in a query, but not those of a project or branch: hardly a message in it repeats them.
+    pub fn spoken_names<'q>(&self, query: &'q Query) -> Result<Vec<&'q Chunk>> {
+        let mut names = names(query);
+        if names.is_empty() {
+            return Ok(names);
+        }
+        for place in [self.names(Listed::Project)?, self.names(Listed::Branch)?].concat() {
+            let place = place.to_lowercase();
+            names.retain(|name| !name.terms.iter().all(|term| place.contains(term.as_str())));
+        }
+        Ok(names)
+    }
+
     /// Returns the names in a query that occur nowhere, not even misspelled by one letter.
     pub fn unheard_names<'q>(&self, query: &'q Query, corrections: &Corrections) -> Result<Vec<&'q Chunk>> {
         let mut unheard = Vec::new();
-        for chunk in names(query) {
+        for chunk in self.spoken_names(query)? {
             if self.guarded(|| self.is_unheard(chunk, corrections))? {
                 unheard.push(chunk);
             }
@@ -60,7 +74,7 @@ impl Reader {
 
     /// Returns the names in a query, if none of the best hits contains any of them.
     pub fn absent_names<'q>(&self, search: &Search<'q>, ranked: &Ranked) -> Result<Vec<&'q Chunk>> {
-        let names = names(search.query);
+        let names = self.spoken_names(search.query)?;
         let best = &ranked.hits()[..ranked.in_order().min(TOP_HITS)];
         for (hit, name) in best.iter().flat_map(|hit| names.iter().map(move |name| (hit, name))) {
             if self.guarded(|| self.has(name, search, hit))? {
