@@ -13,7 +13,7 @@ pub(crate) enum Place {
     File,
 }
 
-/// What a key does.
+/// The effect of a key.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum KeyAction {
     Up,
