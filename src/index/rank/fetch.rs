@@ -15,7 +15,7 @@ use crate::index::schema::from_class;
 /// The number of texts that one thread reads at a time.
 const CHUNK: usize = 32;
 
-/// Where a hit is stored, and what is known of it without reading its document.
+/// The place of a hit in the index, with the facts that are known without reading its document.
 #[derive(Clone, Copy, Debug)]
 pub struct HitSpot {
     /// Its file.

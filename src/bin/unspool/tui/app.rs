@@ -39,7 +39,7 @@ pub(crate) enum Scope {
     All,
 }
 
-/// Where the preview is.
+/// The place of the preview.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PreviewPlace {
     Auto,
@@ -145,7 +145,7 @@ pub(crate) struct App {
     is_settled: bool,
     /// Set if a key asked for new messages.
     wants_news: bool,
-    /// What the next list keeps.
+    /// The part of the list that the next one keeps.
     keep: Keep,
     pub(crate) follow: bool,
     find: Option<String>,

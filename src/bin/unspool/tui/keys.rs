@@ -13,7 +13,7 @@ pub(crate) enum Place {
     File,
 }
 
-/// What a key does.
+/// The effect of a key.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum KeyAction {
     Up,
@@ -318,12 +318,13 @@ pub(crate) fn manual() -> String {
     for (place, title) in [(S, "Search"), (C, "Conversation"), (F, "File")] {
         text.push_str(&format!("Keys in {title}:\n"));
         for Row(_, name, keys, what, ..) in TABLE.iter().filter(|row| row.0 == place) {
-            text.push_str(&format!("  {keys:<24} {what} ({name})\n"));
+            text.push_str(&format!("  {keys:<32} {what} ({name})\n"));
         }
         text.push('\n');
     }
     text.push_str(
-        "The names in parentheses are those of the table [keys] in the configuration file:\n  resume = \"ctrl-g\"\n",
+        "menu-r is the letter r in the menu of all actions (ctrl-x), and # a digit from 1 on. The names in parentheses \
+         are those of the table [keys] in the configuration file:\n  resume = \"ctrl-g\"\n",
     );
     text
 }

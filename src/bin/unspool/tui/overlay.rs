@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::tui::keys::KeyAction;
 use crate::tui::theme::{Theme, cut};
 
-/// What is chosen in a list.
+/// The effect of choosing an entry of a list.
 #[derive(Clone, Debug)]
 pub(crate) enum Choice {
     /// Put this text at the end of the query.

@@ -38,9 +38,9 @@ impl App {
 
     fn show_news(&mut self) {
         self.news = None;
-        match self.open.last() {
-            Some(viewer) => self.read_again(if viewer.is_at_end() { OpenAt::End } else { OpenAt::Same }),
-            None => self.list_again(Keep::Selection),
+        match self.open.is_empty() {
+            false => self.read_again(OpenAt::Same),
+            true => self.list_again(Keep::Selection),
         }
     }
 

@@ -172,7 +172,14 @@ fn place(viewer: &mut Viewer, at: OpenAt, old: Option<&Viewer>) {
                 viewer.show_block(start, 0);
             }
         }
-        OpenAt::Same => old.into_iter().for_each(|old| viewer.continue_from(old)),
+        OpenAt::Same => {
+            let Some(old) = old else { return };
+            viewer.continue_from(old);
+            // Whoever is at the end wants to see what is new there.
+            if old.is_at_end() && viewer.reading.blocks.len() > old.reading.blocks.len() {
+                viewer.go_to_end();
+            }
+        }
         OpenAt::Sent { agent, time } => {
             let blocks = &viewer.reading.blocks;
             let number = viewer.reading.agents.iter().position(|other| other.id == agent);
