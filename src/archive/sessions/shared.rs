@@ -115,7 +115,8 @@ impl Overlap {
     /// Compares the sessions that are shown, given with their ids, with all others.
     fn find(reader: &Reader, shown: &HashMap64<String>) -> Result<Self> {
         let mut found = Self::default();
-        let parts = reader.document_count().div_ceil(COMPARED_AT_ONCE).max(1);
+        let sizes = shown.values().map(|id| reader.documents_in(id)).collect::<Result<Vec<_>>>()?;
+        let parts = sizes.iter().sum::<u64>().div_ceil(COMPARED_AT_ONCE).max(1);
         for part in 0..parts {
             found.compare(reader, shown, &|group| group % parts == part)?;
         }

@@ -249,9 +249,9 @@ impl Reader {
         self.searcher.num_docs() == 0
     }
 
-    /// Returns the number of documents, with checkpoints.
-    pub fn document_count(&self) -> u64 {
-        self.searcher.num_docs()
+    /// Returns the number of documents of a session. Includes deleted ones that are still in the index files.
+    pub fn documents_in(&self, session: &str) -> Result<u64> {
+        self.guarded(|| self.searcher.doc_freq(&Term::from_field_text(self.fields.session, session)))
     }
 
     /// The path of the index folder.
