@@ -28,7 +28,7 @@ impl FileKey {
         Self(number)
     }
 
-    pub(super) fn number(self) -> u64 {
+    pub(crate) fn number(self) -> u64 {
         self.0
     }
 

@@ -218,8 +218,8 @@ struct SecondPass<'s> {
     calls: Vec<Call>,
     /// By edited file: the number of edits, and the row of the first one.
     edited: HashMap64<(u64, Option<RowAt>)>,
-    /// By transcript: the start and the last activity of each turn.
-    turns: HashMap<FileKey, Vec<(i64, i64)>>,
+    /// By the key of a transcript: the start and the last activity of each turn.
+    turns: HashMap64<Vec<(i64, i64)>>,
 }
 
 /// A tool call or its result.
@@ -235,10 +235,10 @@ struct Call {
 
 impl<'s> SecondPass<'s> {
     fn new(first: &'s FirstPass, range: TimeRange) -> Self {
-        let mut turns: HashMap<FileKey, Vec<(i64, i64)>> = HashMap::new();
+        let mut turns: HashMap64<Vec<(i64, i64)>> = HashMap64::default();
         for prompt in &first.prompts {
             if let Some(time) = prompt.time {
-                turns.entry(prompt.origin.file).or_default().push((time, time));
+                turns.entry(prompt.origin.file.number()).or_default().push((time, time));
             }
         }
         turns.values_mut().for_each(|turns| turns.sort_unstable());
@@ -268,7 +268,7 @@ impl<'s> SecondPass<'s> {
     fn extend_turn(&mut self, row: &Row) {
         let is_work = matches!(row.kind, Kind::Text | Kind::Thinking | Kind::ToolUse | Kind::ToolResult);
         let Some(time) = row.time.filter(|_| is_work) else { return };
-        let Some(turns) = self.turns.get_mut(&row.file) else { return };
+        let Some(turns) = self.turns.get_mut(&row.file.number()) else { return };
         let after = turns.partition_point(|(begin, _)| *begin <= time);
         if let Some(turn) = after.checked_sub(1).and_then(|at| turns.get_mut(at)) {
             turn.1 = turn.1.max(time);
@@ -452,7 +452,7 @@ fn files(reader: &Reader, edited: HashMap64<(u64, Option<RowAt>)>, named: usize)
 }
 
 /// Returns the distribution of the lengths of turns. Turns without an answer do not count.
-fn turns(turns: HashMap<FileKey, Vec<(i64, i64)>>) -> Turns {
+fn turns(turns: HashMap64<Vec<(i64, i64)>>) -> Turns {
     let mut lengths: Vec<i64> =
         turns.into_values().flatten().map(|(begin, end)| end - begin).filter(|length| *length > 0).collect();
     lengths.sort_unstable();

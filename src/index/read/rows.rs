@@ -38,13 +38,13 @@ pub struct Row {
     pub continued: bool,
     /// The same in all copies of a line.
     pub group: u64,
-    /// The same in all documents of the session with the same text.
+    /// Of a prompt: the same in all documents of the session with the same text.
     pub text_hash: u64,
-    /// The tool; see [`Names`].
+    /// Of a call or its result: the tool; see [`Names`].
     pub tool: Option<u32>,
     /// The model; see [`Names`].
     pub model: Option<u32>,
-    /// The same in all documents that change the same file.
+    /// Of a call or its result: the same in all documents that change the same file.
     pub edited: Option<u64>,
     /// The tokens of the API message it is part of.
     pub spent: Option<Spent>,
@@ -337,6 +337,9 @@ impl Segment {
         let Some(class) = self.class.first(doc) else { return Ok(None) };
         let (role, kind, is_duplicate) = from_class(class);
         let file = self.source.get(doc, |text| FileKey::parse(text).unwrap_or(FileKey::from_number(0)))?;
+        // Of most rows, most columns are empty. To look them up takes a third of the time of a row.
+        let is_call = matches!(kind, Kind::ToolUse | Kind::ToolResult);
+        let is_prompt = matches!(kind, Kind::Prompt | Kind::Command | Kind::Queued);
         let spent = self.with_tokens.then(|| spent(&self.message, &self.tokens, doc)).flatten();
         Ok(Some(Row {
             file: file.unwrap_or(FileKey::from_number(0)),
@@ -349,10 +352,10 @@ impl Segment {
             error: class & FAILED != 0,
             continued: class & CONTINUED != 0,
             group: self.group.first(doc).unwrap_or(0),
-            text_hash: self.text_hash.first(doc).unwrap_or(0),
-            tool: self.tool.get(doc, |name| names.number(name))?,
+            text_hash: if is_prompt { self.text_hash.first(doc).unwrap_or(0) } else { 0 },
+            tool: if is_call { self.tool.get(doc, |name| names.number(name))? } else { None },
             model: self.model.get(doc, |name| names.number(name))?,
-            edited: self.edited.first(doc),
+            edited: if is_call { self.edited.first(doc) } else { None },
             spent,
             at: Some(RowAt(DocAddress::new(self.ordinal, doc))),
         }))
