@@ -5,7 +5,7 @@
 
 mod file_totals;
 mod rewinds;
-mod title;
+mod title_in_file;
 mod inline_agents;
 mod ansi;
 mod tags;

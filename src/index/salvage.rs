@@ -45,7 +45,7 @@ pub(in crate::index) struct Salvage {
     /// The files of the index according to its columns. `None` if they cannot be read either, or are not needed.
     catalog: Option<Vec<CatalogEntry>>,
     /// Set if some entries are missing.
-    has_gaps: bool,
+    lost_entries: bool,
     /// Set if the files of deletions contradict the checkpoints.
     ignores_deletions: bool,
     /// The block read last, by its number. Neighbouring documents are often read together.
@@ -111,7 +111,7 @@ impl Salvage {
             blocks: Vec::new(),
             files: BTreeMap::new(),
             catalog: None,
-            has_gaps: false,
+            lost_entries: false,
             ignores_deletions: false,
             last_block: RefCell::default(),
         };
@@ -119,8 +119,9 @@ impl Salvage {
             let store = path.join(format!("{id}.store"));
             salvage.scan(store, listing.deletions(path, &id));
         }
-        salvage.ignores_deletions = !salvage.has_gaps && !salvage.is_coherent();
-        if salvage.has_gaps {
+        // If the deletions contradict the checkpoints, they are ignored.
+        salvage.ignores_deletions = !salvage.lost_entries && !salvage.matches_checkpoints();
+        if salvage.lost_entries {
             salvage.catalog = Reader::open_without_stores(path).and_then(|reader| reader.catalog()).ok();
         }
         Ok(salvage)
@@ -132,7 +133,7 @@ impl Salvage {
         let number = self.segments.len();
         let count = StoreFile::open(&store).and_then(|mut file| self.scan_blocks(&mut file, number, &mut seen));
         let count = count.ok().flatten();
-        self.has_gaps |= count.is_none();
+        self.lost_entries |= count.is_none();
         if count.is_some() && alive.as_ref().map(|alive| alive.bitset().max_value()) != count {
             // These deletions belong to another segment.
             alive = None;
@@ -167,7 +168,7 @@ impl Salvage {
     }
 
     /// Reports whether the entries that are not deleted agree with the checkpoints: in every commit they do.
-    fn is_coherent(&self) -> bool {
+    fn matches_checkpoints(&self) -> bool {
         self.files.values().all(|file| match &file.checkpoint {
             Some(checkpoint) => checkpoint.forgotten || checkpoint.state.documents == file.documents,
             None => !file.has_documents,
@@ -259,7 +260,7 @@ impl Salvage {
 
     /// Reports whether files may be lost without a trace of their names.
     pub(in crate::index) fn has_unnamed_losses(&self) -> bool {
-        self.has_gaps && self.catalog.is_none()
+        self.lost_entries && self.catalog.is_none()
     }
 }
 

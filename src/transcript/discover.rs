@@ -14,6 +14,8 @@ use rayon::prelude::*;
 use walkdir::WalkDir;
 
 use crate::error::Problem;
+pub use crate::transcript::layout::SourceKind;
+use crate::transcript::layout::{FileRole, role_of};
 
 /// A folder to search for transcripts.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -47,19 +49,6 @@ impl Root {
         }
         Self { path, ..self }
     }
-}
-
-/// The kind of file to index.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum SourceKind {
-    /// A main transcript.
-    Session,
-    /// The transcript of a subagent.
-    Agent,
-    /// A tool output too large for the transcript.
-    Spill,
-    /// The prompt history, which outlives the sessions.
-    History,
 }
 
 /// The `stat` fields that show whether a file has changed.
@@ -342,8 +331,8 @@ impl Scan {
             Err(error) => return self.note_walk_error(project, &error),
         };
         match role {
-            Role::Meta => metas.push((entry.path().to_path_buf(), stat)),
-            Role::Source { kind, session, agent } => {
+            FileRole::Meta => metas.push((entry.path().to_path_buf(), stat)),
+            FileRole::Source { kind, session, agent } => {
                 let path = entry.path().to_path_buf();
                 self.sources.push(Source { path, kind, session, agent, stat, meta: None });
             }
@@ -359,45 +348,6 @@ impl Scan {
             source.meta = metas.remove(&source.path);
         }
     }
-}
-
-/// The role of a file below a project folder.
-enum Role {
-    Source { kind: SourceKind, session: String, agent: Option<String> },
-    Meta,
-}
-
-/// Returns the role of a file from its path below the project folder, or `None` if it is not indexed.
-fn role_of(relative: &Path) -> Option<Role> {
-    let name = relative.file_name()?.to_string_lossy();
-    let folders: Vec<_> = relative.parent()?.iter().map(OsStr::to_string_lossy).collect();
-    let session = folders.first().map(ToString::to_string).unwrap_or_default();
-    let under = |folder: &str| folders.get(1).is_some_and(|second| second == folder);
-    if under("tool-results") && !name.starts_with('.') {
-        return Some(Role::Source { kind: SourceKind::Spill, session, agent: None });
-    }
-    let in_agent_folder = folders.is_empty() || under("subagents");
-    if in_agent_folder && name.starts_with("agent-") && name.ends_with(".meta.json") {
-        return Some(Role::Meta);
-    }
-    let stem = name.strip_suffix(".jsonl")?;
-    match stem.strip_prefix("agent-") {
-        Some(agent) if in_agent_folder && !agent.is_empty() => {
-            Some(Role::Source { kind: SourceKind::Agent, session, agent: Some(agent.to_string()) })
-        }
-        None if folders.is_empty() && is_session_name(stem) => {
-            Some(Role::Source { kind: SourceKind::Session, session: stem.to_string(), agent: None })
-        }
-        _ => None,
-    }
-}
-
-/// Reports whether a file stem can be a session id.
-///
-/// Claude Code uses UUIDs, but a renamed copy is still a conversation. So only names known to be something else are
-/// rejected.
-fn is_session_name(stem: &str) -> bool {
-    !stem.is_empty() && !stem.starts_with('.') && stem != "journal" && stem != "history"
 }
 
 /// Extracts the fields that identify a file's state.

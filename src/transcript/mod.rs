@@ -2,9 +2,9 @@
 //!
 //! [`discover`] finds the files, [`lines`] reads them line by line, and each line is parsed into an [`Event`].
 
+pub mod layout;
 pub mod discover;
 pub mod lines;
-pub mod layout;
 pub(crate) mod json;
 mod ignored_keys;
 mod lenient;

@@ -7,7 +7,7 @@ mod text;
 mod replay;
 mod tool_calls;
 mod mentions;
-mod suspects;
+mod unrecorded_changes;
 mod timeline;
 mod actions;
 mod recover;

@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use crate::archive::history::actions::{Action, View};
 use crate::archive::history::replay::{Doubt, Step, Version, replay};
-use crate::archive::history::suspects::{Suspect, Suspicion};
 use crate::archive::history::text::{Text, diff};
 use crate::archive::history::timeline::{Origin, Timeline};
+use crate::archive::history::unrecorded_changes::{Suspect, Suspicion};
 use crate::archive::history::{Request, files_meant};
 use crate::archive::request::Moment;
 use crate::dates::{self, Edge};

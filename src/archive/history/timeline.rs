@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::archive::history::path::{PathPattern, identity};
 use crate::archive::history::replay::{Change, Known, Part, Step};
-use crate::archive::history::suspects::{self, Suspect, Suspicion};
 use crate::archive::history::tool_calls::{self, CHANGE_NOTE, FileTouch, ToolCall};
+use crate::archive::history::unrecorded_changes::{self, Suspect, Suspicion};
 use crate::archive::history::{FileAction, Scope};
 use crate::archive::session_info::Lookup;
 use crate::document::{Document, FileEffect, Kind};
@@ -205,9 +205,9 @@ impl<'r> StepCollector<'r> {
         let first = touches.iter().filter_map(|touch| tool_calls[touch.tool_call].time()).min();
         let Some(first) = first else { return Ok(Vec::new()) };
         let mut found: Vec<Recorded> =
-            suspects::commands(self.reader, path, first)?.into_iter().map(possible).collect();
-        found.extend(suspects::rewinds(self.reader, tool_calls, touches)?.into_iter().map(possible));
-        for (note, text) in suspects::reminders(self.reader, path)? {
+            unrecorded_changes::commands(self.reader, path, first)?.into_iter().map(possible).collect();
+        found.extend(unrecorded_changes::rewinds(self.reader, tool_calls, touches)?.into_iter().map(possible));
+        for (note, text) in unrecorded_changes::reminders(self.reader, path)? {
             let shown = Step { time: note.time, parts: parts_of(numbered_lines(&text)), ..Step::default() };
             found.extend([possible(note.clone()), (shown, Origin::Suspect(note))]);
         }

@@ -4,7 +4,7 @@ mod match_quality;
 mod answer;
 mod page;
 mod context;
-mod exact;
+mod pattern_filter;
 mod counterpart;
 mod fill_hits;
 mod interpret;
@@ -101,9 +101,9 @@ struct Found {
     only_meta: bool,
     corrections: Vec<(String, String)>,
     /// Words that occur nowhere, with similar ones, if no word of the query occurs.
-    nowhere: Vec<(String, Vec<String>)>,
+    unknown_words: Vec<(String, Vec<String>)>,
     /// Names that occur, but not in the best hits for the query.
-    absent: Vec<String>,
+    names_not_in_best_hits: Vec<String>,
     /// Words that none of the best hits contains together with the others.
     missing: Vec<String>,
     /// The number of significant words in the query.
@@ -129,14 +129,14 @@ impl Found {
         }
         let mut notes: Vec<Note> = self.unknown.into_iter().map(unknown_name).collect();
         notes.extend(self.corrections.into_iter().map(|(word, meant)| Note::Corrected { word, meant }));
-        notes.extend(self.nowhere.into_iter().map(|(word, similar)| Note::UnknownWord { word, similar }));
+        notes.extend(self.unknown_words.into_iter().map(|(word, similar)| Note::UnknownWord { word, similar }));
         // A question in prose hardly ever has an answer with all its words.
         let is_unexplained = matched == Match::Some && !self.by_said && !self.parts_only && !self.thinned;
         let (lacking, of) = (self.missing.len(), self.significant);
         let is_hardly = question.strict_names && of >= HARDLY && lacking * HARDLY >= of * (HARDLY - 1);
         let others = [
             (is_hardly, Note::HardlyAMatch { found: of.saturating_sub(lacking), of }),
-            (!self.absent.is_empty(), Note::AbsentNames { names: self.absent }),
+            (!self.names_not_in_best_hits.is_empty(), Note::AbsentNames { names: self.names_not_in_best_hits }),
             (self.as_plain_words, Note::AsPlainWords),
             (is_unexplained, Note::SomeWords { missing: self.missing.clone() }),
             (self.parts_only, Note::PartsOnly { query: query.text.clone() }),
@@ -194,7 +194,7 @@ fn hits_of(reader: &Reader, question: &Question, query: Query) -> Result<(Ranked
         now: question.now,
     };
     let mut ranked = reader.find(&search)?;
-    exact::keep_matching(reader, &query, &mut ranked)?;
+    pattern_filter::keep_matching(reader, &query, &mut ranked)?;
     ranked.order_all();
     Ok((ranked, query, corrections))
 }
@@ -211,10 +211,10 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
     let query = named_file.as_ref().unwrap_or(query);
     let corrections = reader.corrections(query)?;
     if question.strict_names {
-        let names = words_of(query, &reader.unheard_names(query, &corrections)?);
+        let names = words_of(query, &reader.names_in_no_message(query, &corrections)?);
         if !names.is_empty() {
-            let nowhere = names.iter().map(|name| (name.clone(), Vec::new())).collect();
-            return Ok(Found { nowhere, ..without_names(reader, question, query, names)? });
+            let unknown_words = names.iter().map(|name| (name.clone(), Vec::new())).collect();
+            return Ok(Found { unknown_words, ..without_names(reader, question, query, names)? });
         }
     }
     let search = Search {
@@ -227,11 +227,14 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
     };
     let mut ranked = rank(reader, &search)?;
     let by_said = may_rank_said(&search) && reader.rank_said(&search, &mut ranked)?;
-    let incomplete = exact::keep_matching(reader, query, &mut ranked)?;
+    let incomplete = pattern_filter::keep_matching(reader, query, &mut ranked)?;
     if question.strict_names && !ranked.hits().is_empty() {
-        let names = words_of(query, &reader.absent_names(&search, &ranked)?);
+        let names = words_of(query, &reader.names_not_in_best_hits(&search, &ranked)?);
         if !names.is_empty() {
-            return Ok(Found { absent: names.clone(), ..without_names(reader, question, query, names)? });
+            return Ok(Found {
+                names_not_in_best_hits: names.clone(),
+                ..without_names(reader, question, query, names)?
+            });
         }
     }
     let page = page::cut(&mut ranked, question);
@@ -261,8 +264,8 @@ fn answer(reader: &Reader, question: &Question, query: &Query) -> Result<Found> 
     let similar = similar_words(&corrections);
     if ranked.hits().is_empty() {
         let missing = words_of(query, &reader.unknown_pieces(query)?);
-        let nowhere = if corrections.none_occurs() { similar } else { Vec::new() };
-        return Ok(Found { nowhere, missing, ..found });
+        let unknown_words = if corrections.none_occurs() { similar } else { Vec::new() };
+        return Ok(Found { unknown_words, missing, ..found });
     }
     let corrections = similar.into_iter().filter_map(|(word, similar)| Some((word, similar.into_iter().next()?)));
     let missing = words_of(query, &reader.missing_pieces(&search, &ranked)?);

@@ -1,7 +1,7 @@
 //! Suggestions for a search that found nothing. Each one has been tried and finds something.
 
 use crate::archive::search::answer::Suggestion;
-use crate::archive::search::exact::keep_matching;
+use crate::archive::search::pattern_filter::keep_matching;
 use crate::archive::search::{Question, all_conditions, similar_words};
 use crate::error::Result;
 use crate::index::{Corrections, Reader, Search, Sort};
@@ -60,7 +60,7 @@ pub(super) fn suggestions(reader: &Reader, question: &Question) -> Result<Vec<Su
 fn with_similar_words(reader: &Reader, question: &Question) -> Result<Vec<(String, Query)>> {
     let query = &question.query;
     let corrections = reader.corrections(query)?;
-    let has_unheard_name = question.strict_names && !reader.unheard_names(query, &corrections)?.is_empty();
+    let has_unheard_name = question.strict_names && !reader.names_in_no_message(query, &corrections)?.is_empty();
     let is_guess = corrections.all_guessed() || has_unheard_name;
     if !is_guess || !query.needs.is_empty() || !query.conditions.is_empty() {
         return Ok(Vec::new());
@@ -84,7 +84,7 @@ fn without_unheard_names(reader: &Reader, question: &Question) -> Result<Option<
     if !question.strict_names || is_prose(query) {
         return Ok(None);
     }
-    let unheard = super::words_of(query, &reader.unheard_names(query, &reader.corrections(query)?)?);
+    let unheard = super::words_of(query, &reader.names_in_no_message(query, &reader.corrections(query)?)?);
     let is_heard = |typed: &&str| !unheard.iter().any(|name| typed.contains(name.as_str()));
     let text = query.text.split_whitespace().filter(is_heard).collect::<Vec<_>>().join(" ");
     Ok(Query::plain(&text).ok().filter(|_| text != query.text).map(|other| (text, other)))
@@ -95,7 +95,7 @@ fn only_names(reader: &Reader, question: &Question) -> Result<Option<(String, Qu
     let query = &question.query;
     let names = reader.spoken_names(query)?;
     let is_other = question.strict_names && !names.is_empty() && names.len() < query.chunks.len();
-    if !is_other || !reader.unheard_names(query, &reader.corrections(query)?)?.is_empty() {
+    if !is_other || !reader.names_in_no_message(query, &reader.corrections(query)?)?.is_empty() {
         return Ok(None);
     }
     let text = super::words_of(query, &names).join(" ");
@@ -105,7 +105,7 @@ fn only_names(reader: &Reader, question: &Question) -> Result<Option<(String, Qu
 /// Returns the number of hits.
 fn count(reader: &Reader, query: &Query, filter: &Filter, strict_names: bool) -> Result<usize> {
     let corrections: Corrections = reader.corrections(query)?;
-    if strict_names && !reader.unheard_names(query, &corrections)?.is_empty() {
+    if strict_names && !reader.names_in_no_message(query, &corrections)?.is_empty() {
         return Ok(0);
     }
     let search = Search { query, filter, corrections: &corrections, sort: Sort::Relevance, strict: false, now: 0 };

@@ -1,9 +1,15 @@
-//! The score of a hit: a product of factors that `--explain` shows.
+//! The score of a hit: a product of factors that `--explain` shows. The kind of document and its age are decided here.
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use tantivy::Score;
 
-use crate::index::rank::weights::WEAK;
+use crate::document::{Kind, Role};
+use crate::index::rank::weights::{
+    AGE_HALF, AGE_SHARE, ANSWER, FILE_CHANGED, FILE_READ, HUMAN, META, TITLE, TOOL_OUTPUT, WEAK,
+};
+use crate::index::schema::{Action, action_of, from_class};
+use crate::query::{Query, Shape};
 
 /// The factors of a score. The score is their product.
 #[derive(Clone, Copy, Debug, Default, JsonSchema, PartialEq, Serialize)]
@@ -68,4 +74,51 @@ impl Factors {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_one(factor: &f32) -> bool {
     *factor == 1.0
+}
+
+/// Returns the weight of a document, given its class.
+pub(in crate::index) type Prior = fn(u64) -> Score;
+
+/// Returns the weights of documents for the shape of a query.
+pub(in crate::index) fn prior_for(query: &Query) -> Prior {
+    match query.shape {
+        Shape::Words => words_prior,
+        Shape::Path => path_prior,
+        Shape::Code => code_prior,
+    }
+}
+
+/// Prefers titles, prompts and answers to the output of tools.
+fn words_prior(class: u64) -> Score {
+    match from_class(class) {
+        (_, Kind::Title, _) => TITLE,
+        (Role::Human | Role::Programmatic, _, _) => HUMAN,
+        (_, Kind::Text | Kind::Compaction | Kind::Recap, _) => ANSWER,
+        (_, Kind::ToolResult | Kind::Output, _) => TOOL_OUTPUT,
+        (Role::Meta, _, _) => META,
+        _ => 1.0,
+    }
+}
+
+/// Prefers changes of a file, because a search for a file is mostly about those.
+fn path_prior(class: u64) -> Score {
+    let action = match action_of(class) {
+        Action::Change => FILE_CHANGED,
+        Action::Read => FILE_READ,
+        Action::None => 1.0,
+    };
+    action * code_prior(class)
+}
+
+fn code_prior(class: u64) -> Score {
+    if from_class(class).0 == Role::Meta { META } else { 1.0 }
+}
+
+/// Returns the factor for the age of a document. An unknown time counts as very old.
+pub(super) fn recency(time: i64, now: i64) -> f32 {
+    if time == i64::MAX || now == 0 {
+        return 1.0 - AGE_SHARE;
+    }
+    let age = now.saturating_sub(time).max(0) as f32;
+    1.0 - AGE_SHARE + AGE_SHARE * (-age / AGE_HALF).exp2()
 }

@@ -62,7 +62,7 @@ impl Reader {
     }
 
     /// Returns the names in a query that occur nowhere, not even misspelled by one letter.
-    pub fn unheard_names<'q>(&self, query: &'q Query, corrections: &Corrections) -> Result<Vec<&'q Chunk>> {
+    pub fn names_in_no_message<'q>(&self, query: &'q Query, corrections: &Corrections) -> Result<Vec<&'q Chunk>> {
         let mut unheard = Vec::new();
         for chunk in self.spoken_names(query)? {
             if self.guarded(|| self.is_unheard(chunk, corrections))? {
@@ -73,7 +73,7 @@ impl Reader {
     }
 
     /// Returns the names in a query, if none of the best hits contains any of them.
-    pub fn absent_names<'q>(&self, search: &Search<'q>, ranked: &Ranked) -> Result<Vec<&'q Chunk>> {
+    pub fn names_not_in_best_hits<'q>(&self, search: &Search<'q>, ranked: &Ranked) -> Result<Vec<&'q Chunk>> {
         let names = self.spoken_names(search.query)?;
         let best = &ranked.hits()[..ranked.in_order().min(TOP_HITS)];
         for (hit, name) in best.iter().flat_map(|hit| names.iter().map(move |name| (hit, name))) {

@@ -35,7 +35,7 @@ use crate::index::hash_map::HashSet64;
 use crate::index::rank::candidates::{Candidates, SearchPlan};
 use crate::index::rank::collect::{HitCollector, HitFilter, RawHit};
 use crate::index::rank::dedup::{Details, ShownElsewhere, dedup};
-use crate::index::rank::score::prior_for;
+use crate::index::rank::factors::prior_for;
 use crate::index::rank::spelling::Corrections;
 use crate::index::rank::weights::{RESCORED, RESERVED};
 use crate::index::read::Reader;

@@ -8,22 +8,20 @@ use rayon::prelude::*;
 use tantivy::query::{EnableScoring, Query as TantivyQuery};
 use tantivy::{DocAddress, Score, Term};
 
-use crate::document::{Kind, Role};
 use crate::error::Result;
 use crate::index::hash_map::HashMap64;
 use crate::index::rank::candidates::{corrected_sequence, phrase, term};
 use crate::index::rank::collect::RawHit;
 use crate::index::rank::common_words::significant;
+use crate::index::rank::factors::{prior_for, recency};
 use crate::index::rank::seek::Probe;
 use crate::index::rank::spelling::Corrections;
 use crate::index::rank::weights::{
-    AGE_HALF, AGE_SHARE, ANSWER, AS_ONE, AS_TYPED_IN_ONE, COVERED_LEAST, FILE_CHANGED, FILE_READ, HUMAN, IN_ORDER,
-    LIFTED_WORDS_IN_ORDER, LOOSE_PART, META, OTHER_FORM_COVERED, PAIRS_COMPARED, SCATTERED, TITLE, TOOL_OUTPUT,
-    UNKNOWN_SESSION,
+    AS_ONE, AS_TYPED_IN_ONE, COVERED_LEAST, IN_ORDER, LIFTED_WORDS_IN_ORDER, LOOSE_PART, OTHER_FORM_COVERED,
+    PAIRS_COMPARED, SCATTERED, UNKNOWN_SESSION,
 };
 use crate::index::rank::{Factors, Search};
 use crate::index::read::Reader;
-use crate::index::schema::{Action, action_of, from_class};
 use crate::query::{Query, Shape};
 use crate::tokenize::WHOLE_MARK;
 
@@ -252,51 +250,4 @@ fn file_named(query: &Query) -> Option<String> {
     let name = query.text.replace('\\', "/").to_lowercase();
     let name = name.strip_prefix("./").unwrap_or(&name);
     (is_single && query.needs.is_empty() && !name.is_empty()).then(|| name.to_string())
-}
-
-/// Returns the weight of a document, given its class.
-pub(in crate::index) type Prior = fn(u64) -> Score;
-
-/// Returns the weights of documents for the shape of a query.
-pub(in crate::index) fn prior_for(query: &Query) -> Prior {
-    match query.shape {
-        Shape::Words => words_prior,
-        Shape::Path => path_prior,
-        Shape::Code => code_prior,
-    }
-}
-
-/// Prefers titles, prompts and answers to the output of tools.
-fn words_prior(class: u64) -> Score {
-    match from_class(class) {
-        (_, Kind::Title, _) => TITLE,
-        (Role::Human | Role::Programmatic, _, _) => HUMAN,
-        (_, Kind::Text | Kind::Compaction | Kind::Recap, _) => ANSWER,
-        (_, Kind::ToolResult | Kind::Output, _) => TOOL_OUTPUT,
-        (Role::Meta, _, _) => META,
-        _ => 1.0,
-    }
-}
-
-/// Prefers changes of a file, because a search for a file is mostly about those.
-fn path_prior(class: u64) -> Score {
-    let action = match action_of(class) {
-        Action::Change => FILE_CHANGED,
-        Action::Read => FILE_READ,
-        Action::None => 1.0,
-    };
-    action * code_prior(class)
-}
-
-fn code_prior(class: u64) -> Score {
-    if from_class(class).0 == Role::Meta { META } else { 1.0 }
-}
-
-/// Returns the factor for the age of a document. An unknown time counts as very old.
-fn recency(time: i64, now: i64) -> f32 {
-    if time == i64::MAX || now == 0 {
-        return 1.0 - AGE_SHARE;
-    }
-    let age = now.saturating_sub(time).max(0) as f32;
-    1.0 - AGE_SHARE + AGE_SHARE * (-age / AGE_HALF).exp2()
 }

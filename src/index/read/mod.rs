@@ -10,7 +10,7 @@ pub(in crate::index) mod sessions;
 pub(in crate::index) mod outline;
 pub(in crate::index) mod by_file;
 pub(in crate::index) mod catalog;
-pub(in crate::index) mod check;
+pub(in crate::index) mod damage_check;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};

@@ -97,6 +97,7 @@ impl Reader {
         self.documents(&lone)
     }
 
+    /// Returns the documents with a term, in no particular order.
     fn steps(&self, term: &Term) -> Result<Vec<Step>> {
         self.guarded(|| {
             let mut steps = Vec::new();

@@ -137,7 +137,7 @@ pub(crate) struct App {
     pub(crate) file: Option<FileView>,
     pub(crate) overlay: Option<Overlay>,
     /// A sentence about the last action.
-    pub(crate) said: Option<String>,
+    pub(crate) status_line: Option<String>,
     pub(crate) freshness: String,
     /// The number of new messages that are not shown yet.
     news: Option<usize>,
@@ -196,7 +196,7 @@ impl App {
             open: Vec::new(),
             file: None,
             overlay: None,
-            said: None,
+            status_line: None,
             freshness: String::new(),
             news: None,
             is_settled: false,

@@ -311,7 +311,7 @@ fn conversation(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
 fn draw_footer(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let theme = app.setup.theme;
     let width = usize::from(area.width);
-    if let Some(said) = &app.said {
+    if let Some(said) = &app.status_line {
         frame.render_widget(Line::from(Span::styled(cut(&format!(" {said}"), width), theme.title())), area);
         return;
     }

@@ -206,9 +206,9 @@ impl Loop<'_> {
                 let lines = self.app.history.join("\n");
                 let _ = atomic_write::replace(&history_file(self.config), lines.as_bytes());
             }
-            Effect::Copy { what, text } => self.app.said = Some(clipboard::copy(tty, &what, &text)),
+            Effect::Copy { what, text } => self.app.status_line = Some(clipboard::copy(tty, &what, &text)),
             Effect::CopyCommand(id) => self.copy_command(&id, tty),
-            Effect::Export(id) => self.app.said = Some(self.export(&id).unwrap_or_else(|error| said(&error))),
+            Effect::Export(id) => self.app.status_line = Some(self.export(&id).unwrap_or_else(|error| said(&error))),
             Effect::Edit { path, line } => self.edit(&path, line, tty)?,
             Effect::Resume { id, fork } => return Ok(self.resume(&id, fork)),
         }
@@ -216,7 +216,7 @@ impl Loop<'_> {
     }
 
     fn copy_command(&mut self, id: &str, tty: &mut Tty) {
-        self.app.said = Some(match self.archive.resume(id, false, &self.config.context()) {
+        self.app.status_line = Some(match self.archive.resume(id, false, &self.config.context()) {
             Ok((command, _)) => clipboard::copy(tty, "the command that resumes the session", &command.shell()),
             Err(error) => one_line(&error.to_string()),
         });
@@ -228,9 +228,9 @@ impl Loop<'_> {
             (Ok((command, _)), Some(claude)) => return Some(Ended::Resume { claude: claude.clone(), command }),
             (Ok((command, _)), None) => {
                 let command = one_line(&command.shell());
-                self.app.said = Some(format!("there is no `claude` in your PATH; the command is: {command}"));
+                self.app.status_line = Some(format!("there is no `claude` in your PATH; the command is: {command}"));
             }
-            (Err(error), _) => self.app.said = Some(one_line(&error.to_string())),
+            (Err(error), _) => self.app.status_line = Some(one_line(&error.to_string())),
         }
         None
     }
@@ -256,7 +256,7 @@ impl Loop<'_> {
     /// Opens the transcript in the user's editor, at a line.
     fn edit(&mut self, path: &std::path::Path, line: u64, tty: &mut Tty) -> anyhow::Result<()> {
         if !path.is_file() {
-            self.app.said = Some("Claude Code has deleted the transcript; e exports the session".to_string());
+            self.app.status_line = Some("Claude Code has deleted the transcript; e exports the session".to_string());
             return Ok(());
         }
         tty.leave();
@@ -266,7 +266,7 @@ impl Loop<'_> {
         let status = command.args(words).arg(format!("+{line}")).arg(path).status();
         tty.enter().map_err(|error| lost(&error))?;
         if let Err(error) = status {
-            self.app.said = Some(one_line(&format!("cannot run {editor}: {error}")));
+            self.app.status_line = Some(one_line(&format!("cannot run {editor}: {error}")));
         }
         Ok(())
     }

@@ -190,7 +190,7 @@ impl App {
             }
             KeyAction::Fold => match viewer.foldable() {
                 Some(block) => self.fold(block),
-                None => self.said = Some("nothing to fold here".to_string()),
+                None => self.status_line = Some("nothing to fold here".to_string()),
             },
             KeyAction::Whole => viewer.read_whole(),
             KeyAction::Tools => {
@@ -247,7 +247,7 @@ impl App {
                 self.overlay = Some(Overlay::List { title: "Prompts".to_string(), items, at });
             }
             KeyAction::Agents if viewer.reading.session.agents.is_empty() => {
-                self.said = Some("this session has no subagents".to_string());
+                self.status_line = Some("this session has no subagents".to_string());
             }
             KeyAction::Agents => {
                 let item = |agent: &unspool::archive::sessions::SubAgent| {
@@ -262,14 +262,14 @@ impl App {
                     let time = viewer.reading.blocks.iter().find_map(|block| block.time);
                     self.open_id(session, Pane::Again, OpenAt::Sent { agent, time });
                 }
-                None => self.said = Some("this is the main conversation".to_string()),
+                None => self.status_line = Some("this is the main conversation".to_string()),
             },
             KeyAction::LeftOut => self.toggle_left_out(),
             KeyAction::Follow => {
                 self.follow = !self.follow;
                 let state =
                     if self.follow { "following; new messages appear at the end" } else { "no longer following" };
-                self.said = Some(state.to_string());
+                self.status_line = Some(state.to_string());
                 if self.follow {
                     self.effects.push(Effect::Check);
                     self.read_again(OpenAt::End);
@@ -297,7 +297,7 @@ impl App {
         };
         match files.first() {
             Some(path) => self.show_file(path.raw().to_string()),
-            None => self.said = Some("no file here; move to a call that reads or changes one".to_string()),
+            None => self.status_line = Some("no file here; move to a call that reads or changes one".to_string()),
         }
     }
 
@@ -331,12 +331,12 @@ impl App {
                 let path = file.path.clone();
                 match fs_err::read_to_string(&path) {
                     Ok(contents) => self.ask_file(path, FileQuestion::Blame { contents }),
-                    Err(error) => self.said = Some(one_line(&error.to_string())),
+                    Err(error) => self.status_line = Some(one_line(&error.to_string())),
                 }
             }
             KeyAction::CopyCommand => match file.command() {
                 Some(text) => self.effects.push(Effect::Copy { what: "the command".to_string(), text }),
-                None => self.said = Some("no version here; v lists them".to_string()),
+                None => self.status_line = Some("no version here; v lists them".to_string()),
             },
             KeyAction::Open => {
                 if let Some(id) = file.target() {

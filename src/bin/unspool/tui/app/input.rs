@@ -35,7 +35,7 @@ impl App {
     }
 
     fn key(&mut self, key: KeyEvent) {
-        self.said = None;
+        self.status_line = None;
         self.is_settled = true;
         if self.overlay.is_some() {
             return self.overlay_key(key);
@@ -143,7 +143,7 @@ impl App {
             _ => return,
         };
         self.is_settled = true;
-        self.said = None;
+        self.status_line = None;
         if self.overlay.is_some() {
             return self.mouse_in_overlay(by);
         }

@@ -40,7 +40,7 @@ impl App {
         match self.offers().into_iter().nth(usize::from(number).saturating_sub(1)) {
             Some(Offer::Drop(range)) => self.drop_filters(|other| *other == range),
             Some(Offer::Take(suggestion)) => self.follow_suggestion(&suggestion),
-            None => self.said = Some("nothing has this number".to_string()),
+            None => self.status_line = Some("nothing has this number".to_string()),
         }
     }
 
@@ -55,7 +55,7 @@ impl App {
     pub(super) fn correct(&mut self) {
         match self.suggestions.iter().find(|suggestion| suggestion.query.is_some()).cloned() {
             Some(suggestion) => self.follow_suggestion(&suggestion),
-            None => self.said = Some("there is no suggestion".to_string()),
+            None => self.status_line = Some("there is no suggestion".to_string()),
         }
     }
 

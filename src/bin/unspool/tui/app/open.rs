@@ -45,7 +45,7 @@ impl App {
     pub(super) fn toggle_left_out(&mut self) {
         if let Some(viewer) = self.open.last() {
             let (id, complete) = (viewer.reading.target.id().to_string(), !viewer.reading.is_complete);
-            self.said = Some(if complete { "nothing is left out now" } else { "folded again" }.to_string());
+            self.status_line = Some(if complete { "nothing is left out now" } else { "folded again" }.to_string());
             self.open(id, Pane::Again, OpenAt::Same, complete);
         }
     }
@@ -102,7 +102,7 @@ impl App {
 
     /// Says why a conversation cannot be opened. A walk goes on after it.
     fn cannot_open(&mut self, into: Pane, at: &OpenAt, why: &str) {
-        self.said = Some(why.to_string());
+        self.status_line = Some(why.to_string());
         let viewer = if into == Pane::Preview { self.preview.as_mut() } else { self.open.last_mut() };
         if let (OpenAt::Number(hit), Some(viewer)) = (at, viewer) {
             viewer.hit = Some(*hit);
@@ -122,11 +122,11 @@ impl App {
         let session = viewer.reading.target.session.clone();
         let (next, begins_again) = viewer.walk(forward);
         if begins_again {
-            self.said = Some("the walk begins again".to_string());
+            self.status_line = Some("the walk begins again".to_string());
         }
         match next {
             NextHit::Here => {}
-            NextHit::Nowhere => self.said = Some("no hit here; / searches".to_string()),
+            NextHit::Nowhere => self.status_line = Some("no hit here; / searches".to_string()),
             NextHit::Elsewhere { hit, agent, is_left_out } => {
                 let into = if in_preview { Pane::Preview } else { Pane::Again };
                 self.open(agent.unwrap_or(session), into, OpenAt::Number(hit), is_left_out);
