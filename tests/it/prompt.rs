@@ -82,7 +82,7 @@ fn check(env: &Env, id: &str, terminal: &Terminal, expected: &str) {
     std::fs::write(home.join("chosen"), format!("{id}\n")).expect("written");
     terminal.keys(ALT_I);
     let folder = env.path().join("it's here");
-    let line = expected.replace("ID", id);
+    let line = expected.replace("<id>", id);
     let is_there = |text: String| text.split_whitespace().collect::<String>().contains(&line.replace(' ', ""));
     let screen = terminal.wait(&format!("the line is {line}"), |screen| is_there(screen.rows().concat()));
     assert!(!screen.has("claude runs"), "{}", screen.text());
@@ -103,7 +103,7 @@ fn the_key_in_bash_puts_the_resume_command_on_the_line() {
     std::fs::write(env.path().join("rc"), "PS1='ready> '\neval \"$(unspool init bash)\"\n").expect("written");
     let rc = env.path().join("rc");
     let terminal = start(&env, &shell, &["--noprofile", "--rcfile", rc.to_str().expect("UTF-8"), "-i"]);
-    check(&env, &id, &terminal, &format!("cd {} && claude --resume ID", folder_in_sh(&env)));
+    check(&env, &id, &terminal, &format!("cd {} && claude --resume <id>", folder_in_sh(&env)));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn the_key_in_zsh_puts_the_resume_command_on_the_line() {
         );
         std::fs::write(env.path().join("home/.zshrc"), rc).expect("written");
         let terminal = start(&env, &shell, &["-d", "-i"]);
-        check(&env, &id, &terminal, &format!("cd {} && claude --resume ID", folder_in_sh(&env)));
+        check(&env, &id, &terminal, &format!("cd {} && claude --resume <id>", folder_in_sh(&env)));
     }
 }
 
@@ -127,7 +127,7 @@ fn the_key_in_fish_puts_the_resume_command_on_the_line() {
     let rc = "function fish_prompt; echo -n 'ready> '; end\nunspool init fish | source";
     let terminal = start(&env, &shell, &["--init-command", rc]);
     let folder = env.path().join("it's here").display().to_string().replace('\'', r"\'");
-    check(&env, &id, &terminal, &format!("cd '{folder}' && claude --resume ID"));
+    check(&env, &id, &terminal, &format!("cd '{folder}' && claude --resume <id>"));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn the_key_in_nu_puts_the_resume_command_on_the_line() {
     std::fs::write(env.path().join("config.nu"), config).expect("written");
     let config = env.path().join("config.nu");
     let terminal = start(&env, &shell, &["--config", config.to_str().expect("UTF-8"), "--no-history"]);
-    check(&env, &id, &terminal, &format!("cd \"{}\"; claude --resume ID", env.path().join("it's here").display()));
+    check(&env, &id, &terminal, &format!("cd \"{}\"; claude --resume <id>", env.path().join("it's here").display()));
 }
 
 #[test]
