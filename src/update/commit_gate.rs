@@ -13,6 +13,8 @@ use crate::update::subagent_copies::Agents;
 
 /// Bytes read between two commits.
 const COMMIT_EVERY: u64 = 512 << 20;
+/// Bytes read before the first commit of a new index, so that something can be searched soon.
+const FIRST_COMMIT: u64 = 64 << 20;
 
 /// Lets many threads add batches at once, or one thread commit.
 pub(super) struct CommitGate<'a> {
@@ -95,9 +97,10 @@ impl<'a> CommitGate<'a> {
 
     /// Counts the bytes of a finished batch, and commits when enough has been read.
     pub(super) fn leave(&self, bytes: u64) -> Result<()> {
-        self.read.fetch_add(bytes, Ordering::Relaxed);
+        let read = self.read.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let uncommitted = self.uncommitted.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let enough = fault::batch(COMMIT_EVERY);
+        let is_first = self.fresh && read == uncommitted;
+        let enough = fault::batch(if is_first { FIRST_COMMIT } else { COMMIT_EVERY });
         if uncommitted < enough {
             return Ok(());
         }

@@ -234,6 +234,9 @@ fn progress(read: u64, left: u64, elapsed: Duration) -> String {
     if read == 0 {
         return "first index: reading".to_string();
     }
+    if left == 0 {
+        return "first index: almost done".to_string();
+    }
     let share = read * 100 / (read + left).max(1);
     let rest = elapsed.as_secs() * left / read.max(1);
     format!("first index: {share} %, about {rest} s left")
