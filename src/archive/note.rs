@@ -28,8 +28,8 @@ pub enum Note {
         /// The word that was searched for.
         meant: String,
     },
-    /// No word of the query occurs anywhere, or a name in it does not. Hits for similar words or for the others would not
-    /// be hits for the query.
+    /// No word of the query occurs anywhere, or a name in it does not. Hits for similar words or for the others would
+    /// not be hits for the query.
     UnknownWord {
         /// A word of the query.
         word: String,
@@ -141,7 +141,7 @@ impl fmt::Display for Note {
                 write!(f, "nothing contains {word}")?;
                 if similar.is_empty() { Ok(()) } else { write!(f, "; similar words: {}", similar.join(", ")) }
             }
-            Self::AbsentNames { names } => write!(f, "what matches best does not contain {}", names.join(", ")),
+            Self::AbsentNames { names } => write!(f, "the best matches do not contain {}", names.join(", ")),
             Self::HardlyAMatch { found, of } => {
                 write!(
                     f,

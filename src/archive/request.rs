@@ -104,7 +104,8 @@ pub struct SearchRequest {
     pub after: usize,
     /// True to look for changes to the request that find something, if it finds nothing.
     pub suggest: bool,
-    /// True to find nothing if the query has a name that occurs nowhere. Without it, hits for the other words are shown.
+    /// True to find nothing if the query has a name that occurs nowhere. Without it, hits for the other words are
+    /// shown.
     pub strict_names: bool,
     /// True to add the other half of each hit: the end of the answer to a prompt, the command of an output.
     pub counterpart: bool,

@@ -36,14 +36,18 @@ pub struct SessionInfo {
     pub agents_only: bool,
     /// Set if only its prompts are known, from the prompt history.
     pub history_only: bool,
-    /// Set if the folder it was started in no longer exists.
-    pub folder_missing: bool,
 }
 
 impl SessionInfo {
     /// Reports whether Claude Code still has the transcript that it needs to resume the session.
     pub fn can_be_resumed(&self) -> bool {
         !(self.gone || self.agents_only || self.history_only)
+    }
+
+    /// Reports whether the folder it was started in is known and does not exist. Looks at the disk.
+    pub fn folder_is_missing(&self) -> bool {
+        let folder = self.project.raw();
+        !folder.is_empty() && matches!(Path::new(folder).try_exists(), Ok(false))
     }
 }
 
@@ -100,7 +104,6 @@ fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&FileS
             first: hit.timestamp,
             last: hit.timestamp,
             history_only: true,
-            folder_missing: is_missing(hit.project.as_deref()),
             ..SessionInfo::default()
         });
     };
@@ -109,7 +112,6 @@ fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&FileS
     Ok(SessionInfo {
         id: session.into(),
         title: one_line_of(&title_of(reader, session, file)?),
-        folder_missing: is_missing(project.as_deref()),
         project: project.unwrap_or_default().into(),
         branch: file.branch.clone().unwrap_or_default().into(),
         first: file.first,
@@ -118,9 +120,4 @@ fn info_from(reader: &Reader, session: &str, hit: &Document, file: Option<&FileS
         agents_only: file.source_kind() != SourceKind::Session,
         history_only: false,
     })
-}
-
-/// Reports whether a folder is known and does not exist.
-fn is_missing(folder: Option<&str>) -> bool {
-    folder.is_some_and(|folder| matches!(Path::new(folder).try_exists(), Ok(false)))
 }

@@ -204,8 +204,8 @@ pub(super) fn fold_base64(text: &str) -> Cow<'_, str> {
     chain(folded, |text| fold_runs(text, BASE64_LINES, run_of_lines))
 }
 
-/// Replaces each stretch of at least `min_length` bytes of base64 with a note. `run_at` returns the range of the run around a
-/// position; its other argument is the lowest possible start.
+/// Replaces each stretch of at least `min_length` bytes of base64 with a note. `run_at` returns the range of the run
+/// around a position; its other argument is the lowest possible start.
 fn fold_runs(text: &str, min_length: usize, run_at: fn(&[u8], usize, usize) -> Range<usize>) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut kept = String::new();

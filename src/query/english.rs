@@ -24,7 +24,7 @@ const PREFIXES: [&str; 4] = ["un", "re", "non", "pre"];
 /// Punctuation of code, of paths, and of messages that programs print, which are pasted.
 const CODE: &str = "(){}[]<>=;|&$#\\/@*%^~";
 
-/// Returns the pieces of an English query that are names: words that are no ordinary ones, and words that begin with a
+/// Returns the pieces of an English query that are names: words that are not in the list, and words that begin with a
 /// capital inside a sentence.
 pub fn names(query: &Query) -> Vec<&Chunk> {
     if !is_typed(query) || !is_english(query) {

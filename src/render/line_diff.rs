@@ -38,7 +38,8 @@ fn lines(text: &str) -> Vec<&str> {
     if text.is_empty() { Vec::new() } else { text.strip_suffix('\n').unwrap_or(text).split('\n').collect() }
 }
 
-/// Compares the lines between the common beginning and the common end. If finding it would take too long, marks all lines as removed or added.
+/// Compares the lines between the common beginning and the common end. If that would take too long, marks all of them
+/// as removed or added.
 fn middle<'t>(a: &[&'t str], b: &[&'t str]) -> Vec<(Mark, &'t str)> {
     let mut out = Vec::with_capacity(a.len() + b.len());
     if a.len().saturating_mul(b.len()) > EFFORT {

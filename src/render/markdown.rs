@@ -275,7 +275,8 @@ impl Page {
     }
 }
 
-/// Breaks spans into lines at spaces. A word longer than a line is split, and Chinese, Japanese and Korean text anywhere.
+/// Breaks spans into lines at spaces. A word longer than a line is split, and Chinese, Japanese and Korean text
+/// anywhere.
 fn wrap(spans: &[Span], width: usize) -> Vec<Line> {
     let mut lines = vec![Line::new()];
     let mut used = 0;

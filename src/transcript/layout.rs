@@ -1,5 +1,5 @@
-//! The layout of Claude Code's folders: which files are sessions, subagents and spilled outputs, the name of a project's
-//! folder, and the root of a transcript.
+//! The layout of Claude Code's folders: which files are sessions, subagents and spilled outputs, the name of a
+//! project's folder, and the root of a transcript.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -31,6 +31,8 @@ pub(super) struct CommitGate<'a> {
     read: AtomicU64,
     /// Bytes read since the last commit.
     uncommitted: AtomicU64,
+    /// Set at the first commit of this run.
+    has_committed: AtomicBool,
     /// Held while a huge line is turned into documents, which takes several times its size in memory.
     huge_line: Mutex<()>,
     /// Set on the first index error; the other readers then stop.
@@ -58,6 +60,7 @@ impl<'a> CommitGate<'a> {
             forgotten,
             read: AtomicU64::new(0),
             uncommitted: AtomicU64::new(0),
+            has_committed: AtomicBool::new(false),
             huge_line: Mutex::default(),
             failed: AtomicBool::new(false),
         }
@@ -97,9 +100,9 @@ impl<'a> CommitGate<'a> {
 
     /// Counts the bytes of a finished batch, and commits when enough has been read.
     pub(super) fn leave(&self, bytes: u64) -> Result<()> {
-        let read = self.read.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.read.fetch_add(bytes, Ordering::Relaxed);
         let uncommitted = self.uncommitted.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let is_first = self.fresh && read == uncommitted;
+        let is_first = self.fresh && !self.has_committed.load(Ordering::Relaxed);
         let enough = fault::batch(if is_first { FIRST_COMMIT } else { COMMIT_EVERY });
         if uncommitted < enough {
             return Ok(());
@@ -109,6 +112,7 @@ impl<'a> CommitGate<'a> {
         if self.uncommitted.swap(0, Ordering::Relaxed) < enough {
             return Ok(());
         }
+        self.has_committed.store(true, Ordering::Relaxed);
         writer.commit(false)
     }
 

@@ -1,4 +1,5 @@
-//! Files that Claude Code has deleted: finds the files that vanished since the last run, and decides whether to believe it.
+//! Files that Claude Code has deleted: finds the files that vanished since the last run, and decides whether to believe
+//! it.
 
 use std::collections::HashSet;
 

@@ -130,7 +130,7 @@ def claude_code(checks, place):
 
 
 def claude_asks(checks, place):
-    """Has Claude Code call each tool and resume a session, with a stand-in for the model."""
+    """Makes Claude Code call each tool and resume a session. A fake model answers it."""
     model = Model({f"mcp__unspool__{name}": arguments for name, arguments in CALLS.items()})
     place.environment |= {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none"}
     words = [place.bin / "claude", "--allowedTools", "mcp__unspool__*", "-p"]

@@ -1,4 +1,4 @@
-"""A stand-in for the model, so that a real Claude Code runs without network: it answers the first request with calls of
+"""A fake model, so that a real Claude Code runs without network: it answers the first request with calls of
 tools, and every other one with a short text.
 """
 

@@ -169,7 +169,7 @@ fn a_name_that_occurs_nowhere_means_no_match() {
     }
     let keywords = client.call("search_history", &json!({"query": "zorbulon cache"})).text;
     assert!(keywords.contains("nothing contains zorbulon"), "{keywords}");
-    assert!(keywords.contains("hint: try without what occurs nowhere: cache ("), "{keywords}");
+    assert!(keywords.contains("hint: try without unknown names: cache ("), "{keywords}");
     let ran = env.run(&["search", "zorbulon", "cache", "--format", "agent"]);
     assert!(ran.code == 1 && ran.stdout.starts_with("match: none"), "{}", ran.stdout);
     // People see what there is.

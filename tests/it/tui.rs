@@ -1,6 +1,7 @@
 //! The terminal UI, driven by keys in a real terminal. The name of a test begins with the line of the checklist that it
-//! covers (section A4 of the notes on front ends): `a4_03` to `a4_40`. Layout is tested in `src/bin/unspool/tui/tests.rs`:
-//! there, `nothing_is_cut_while_blanks_remain_beside_it` is line 10, and snapshots at four widths are lines 8 and 11.
+//! covers (section A4 of the notes on front ends): `a4_03` to `a4_40`. Layout is tested in
+//! `src/bin/unspool/tui/tests.rs`: there, `nothing_is_cut_while_blanks_remain_beside_it` is line 10, and snapshots at
+//! four widths are lines 8 and 11.
 
 use std::time::Duration;
 
@@ -148,7 +149,7 @@ fn a4_03_n_walks_every_hit_in_order() {
         let screen = terminal.wait(&format!("hit {hit} of {all} is marked"), |screen| is_at(screen, hit));
         subagents += usize::from(screen.rows()[0].contains('↳'));
         if hit == 1 {
-            terminal.shows("the walk begins again");
+            terminal.shows("continued at the first hit");
         }
     }
     assert!(subagents > 0, "the walk enters subagents");
@@ -288,7 +289,7 @@ fn a4_14_the_cursor_is_after_wide_characters() {
     let terminal = ui(&env, "");
     terminal.wait("the cursor is in the query", |screen| screen.cursor() == Some((0, 3)));
     terminal.keys("한글e\u{301}");
-    terminal.wait("the cursor is behind the text", |screen| screen.cursor() == Some((0, 8)));
+    terminal.wait("the cursor is after the text", |screen| screen.cursor() == Some((0, 8)));
 }
 
 #[test]
@@ -522,7 +523,7 @@ fn a4_26_resuming_runs_claude_in_the_folder_or_says_inside_why_not() {
     env.write(format!("-x/{}.jsonl", session(1)), line);
     env.index();
     let terminal = ui(&env, "pelican");
-    terminal.keys(ctrl('r')).shows("there is no `claude`");
+    terminal.keys(ctrl('r')).shows("`claude` is not in your PATH");
     drop(terminal);
 
     let bin = fake_claude(&env);

@@ -1,6 +1,6 @@
 //! Adds the answer to a prompt that was found, and the call to a result that was found. People search for the words of
-//! a question, but want its answer. An output is of little use without its command, nor is what a subagent found without
-//! the call that started it.
+//! a question, but want its answer. An output is of little use without its command, nor is what a subagent found
+//! without the call that started it.
 
 use std::borrow::Cow;
 

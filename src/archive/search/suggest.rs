@@ -33,7 +33,7 @@ pub(super) fn suggestions(reader: &Reader, question: &Question) -> Result<Vec<Su
         attempt(Suggestion { query: Some(words), ..named("a similar word") }, &other, filter)?;
     }
     if let Some((words, other)) = without_unheard_names(reader, question)? {
-        attempt(Suggestion { query: Some(words), ..named("without what occurs nowhere") }, &other, filter)?;
+        attempt(Suggestion { query: Some(words), ..named("without unknown names") }, &other, filter)?;
     }
     if let Some((words, other)) = only_names(reader, question)? {
         attempt(Suggestion { query: Some(words), ..named("only the names") }, &other, filter)?;

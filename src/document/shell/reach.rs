@@ -385,8 +385,8 @@ impl Shell {
         }
     }
 
-    /// Records the paths that `mv`, `cp` and `rm` may change but that cannot be known: globs, variables, and a target that
-    /// may be a folder.
+    /// Records the paths that `mv`, `cp` and `rm` may change but that cannot be known: globs, variables, and a target
+    /// that may be a folder.
     fn move_reach(&mut self, name: &str, arguments: &[Word]) {
         let files = operands(arguments, &["-t", "-S"]);
         let Some((target, sources)) = files.split_last() else { return };

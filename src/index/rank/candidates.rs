@@ -14,7 +14,7 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Score, Term};
 
 use crate::index::rank::common_words::is_common;
-use crate::index::rank::spelling::Corrections;
+use crate::index::rank::corrections::Corrections;
 use crate::index::rank::weights::{
     COPIED_LINE, JOINED_CAP, MIN_WORDS_IN_ORDER, NEIGHBOURS, NEIGHBOURS_CAP, PART_CAP, PATH_OF_FILE, SELECTED,
     VERY_RARE, WORD_FOR_WORD,

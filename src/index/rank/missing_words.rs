@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::index::rank::candidates::term;
 use crate::index::rank::collect::RawHit;
 use crate::index::rank::common_words::significant;
-use crate::index::rank::spelling::Corrections;
+use crate::index::rank::corrections::Corrections;
 use crate::index::rank::weights::TOP_HITS;
 use crate::index::rank::{Ranked, Search};
 use crate::index::read::Reader;

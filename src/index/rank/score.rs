@@ -13,9 +13,9 @@ use crate::index::hash_map::HashMap64;
 use crate::index::rank::candidates::{corrected_sequence, phrase, term};
 use crate::index::rank::collect::RawHit;
 use crate::index::rank::common_words::significant;
+use crate::index::rank::corrections::Corrections;
 use crate::index::rank::factors::{prior_for, recency};
 use crate::index::rank::seek::Probe;
-use crate::index::rank::spelling::Corrections;
 use crate::index::rank::weights::{
     AS_ONE, AS_TYPED_IN_ONE, COVERED_LEAST, IN_ORDER, LIFTED_WORDS_IN_ORDER, LOOSE_PART, OTHER_FORM_COVERED,
     PAIRS_COMPARED, SCATTERED, UNKNOWN_SESSION,

@@ -3,7 +3,7 @@
 //! A word that is not in the index is replaced by similar words, by words that start with it, or by the same hash in
 //! another length. A word that is in the index is also searched in other forms.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use memchr::memmem;
 use rayon::prelude::*;
@@ -13,12 +13,12 @@ use tantivy::{SegmentReader, Term};
 
 use crate::error::Result;
 use crate::index::rank::common_words::significant;
+use crate::index::rank::corrections::{Corrections, Meant, same_start};
 use crate::index::rank::weights::{
     BEGINNINGS, CHARACTER_PAIRS, COMMONER, FORMS_CAP, FORMS_OF, INSIDE_CAP, LEAST_BEGINNING, LEAST_INSIDE, LEAST_PART,
     LOOKED_THROUGH, MEANT, OTHER_FORM,
 };
 use crate::index::read::Reader;
-use crate::query::english::is_ordinary;
 use crate::query::inflect;
 use crate::query::names;
 use crate::query::{Chunk, Node, Query, Shape};
@@ -32,75 +32,6 @@ const SHORT_HASH: usize = 7;
 const LONG_HASH: usize = 64;
 /// Every script written without spaces starts at or after this character.
 const FIRST_UNSPACED: &str = "\u{e00}";
-
-/// Corrections that replace unknown words of a query, and other forms that are searched besides known ones.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Corrections {
-    meant: BTreeMap<String, Vec<Meant>>,
-    forms: BTreeMap<String, Vec<Meant>>,
-    /// The words in `meant` that were replaced by words with other letters.
-    guessed: BTreeSet<String>,
-    none_occurs: bool,
-    all_guessed: bool,
-}
-
-/// A word to search for instead of a word of the query, or besides it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Meant {
-    /// The word. If two words were typed as one, both of them with a blank between them.
-    pub term: String,
-    /// The weight of the word in the score.
-    pub weight: f32,
-    /// The number of documents that contain the word.
-    documents: u64,
-}
-
-impl Corrections {
-    /// Returns the corrections of a word, the most likely first.
-    pub fn of(&self, term: &str) -> Option<&[Meant]> {
-        self.meant.get(term).map(Vec::as_slice)
-    }
-
-    /// Returns other forms of a word, such as `retries` for `retry`.
-    pub fn forms_of(&self, term: &str) -> &[Meant] {
-        self.forms.get(term).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    /// Iterates over the unknown words and their corrections. Leaves out single characters of a script without blanks,
-    /// because the pairs that replace them are not corrections of a mistake.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &[Meant])> {
-        let misspelled = self.meant.iter().filter(|(term, _)| tokenize::single(term).is_none());
-        misspelled.map(|(term, meant)| (term.as_str(), meant.as_slice()))
-    }
-
-    /// Reports whether the correction of a word is hardly a coincidence: a longer word, ordinary words that were written
-    /// as one, or a word with the same first letter and at most one letter that differs.
-    pub fn is_certain(&self, term: &str) -> bool {
-        let is_alike = |other: &Meant| {
-            let is_longer = !self.guessed.contains(term) && !other.term.contains(' ');
-            let is_near = same_start(term, &other.term) && names::distance(term, &other.term) < 2;
-            is_longer || is_near || other.term.contains(' ') && other.term.split(' ').all(is_ordinary)
-        };
-        self.of(term).is_some_and(|meant| meant.iter().any(is_alike))
-    }
-
-    /// Reports whether no significant word of the query occurs anywhere, not even as a part of another. Hits for words
-    /// with other letters are not hits for the query.
-    pub fn none_occurs(&self) -> bool {
-        self.none_occurs
-    }
-
-    /// Reports whether no significant word of the query occurs anywhere, and all of them were replaced by words with
-    /// other letters.
-    pub fn all_guessed(&self) -> bool {
-        self.all_guessed
-    }
-
-    /// Reports whether nothing was corrected. Other forms do not count.
-    pub fn is_empty(&self) -> bool {
-        self.meant.is_empty()
-    }
-}
 
 impl Reader {
     /// Finds corrections of the words of a query that are not in the index, and other forms of those that are.
@@ -487,10 +418,6 @@ impl Reader {
         };
         ranked.into_iter().map(weigh).collect()
     }
-}
-
-fn same_start(a: &str, b: &str) -> bool {
-    a.chars().next() == b.chars().next()
 }
 
 /// Reports whether a word may be a hash, or the beginning of one.

@@ -115,7 +115,8 @@ impl View {
         self.homes.shorten(&for_terminal(&text)).into_owned()
     }
 
-    /// Returns a name that is safe outside the frame: on one line, in quotes unless it is plain, and with secrets masked.
+    /// Returns a name that is safe outside the frame: on one line, in quotes unless it is plain, and with secrets
+    /// masked.
     pub(super) fn name(&self, name: &Untrusted) -> String {
         let line = self.homes.shorten(&one_line(&redact(name.raw()))).into_owned();
         let is_long = line.chars().count() > NAME_LENGTH;

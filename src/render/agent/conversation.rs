@@ -11,7 +11,7 @@ use crate::render::agent::place::{place, speaker, title};
 use crate::render::message::{Body, Homes, call, is_interruption};
 use crate::untrusted::Untrusted;
 
-/// Characters before the place where a long text is cut that are not used.
+/// Characters at the end of a cut text that are not used.
 const CUT_MARGIN: usize = 4096;
 /// Characters of a tool call on one line.
 const CALL_LENGTH: usize = 240;
@@ -119,8 +119,8 @@ impl View {
         head
     }
 
-    /// Renders a piece, or returns `None` if it is hidden. `line` is the line of the previous piece. Of a longer body, at
-    /// least the first `needed` characters are returned.
+    /// Renders a piece, or returns `None` if it is hidden. `line` is the line of the previous piece. Of a longer body,
+    /// at least the first `needed` characters are returned.
     fn block(&self, piece: &Piece, tools: Tools, line: u64, needed: usize) -> Option<Block> {
         match piece {
             Piece::Message(message) => self.message(message, tools, needed),

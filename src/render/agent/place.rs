@@ -50,7 +50,7 @@ pub(super) fn place(view: &View, project: &Untrusted, branch: &Untrusted, times:
 /// Returns whether a session can be resumed, and if not, why.
 pub(super) fn resumable(session: &SessionInfo) -> &'static str {
     match session {
-        _ if session.can_be_resumed() && session.folder_missing => "resumable: false, its folder no longer exists",
+        _ if session.can_be_resumed() && session.folder_is_missing() => "resumable: false, its folder no longer exists",
         _ if session.can_be_resumed() => "resumable: true",
         _ if session.gone => "resumable: false, transcript deleted",
         _ if session.agents_only => "resumable: false, only its subagents are known",

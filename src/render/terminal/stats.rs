@@ -247,8 +247,8 @@ impl Screen {
         }
     }
 
-    /// Writes a table with a header. Each column is as wide as its widest cell. `align` has one letter for each column, `r`
-    /// for right. `rest` is the number of rows left out.
+    /// Writes a table with a header. Each column is as wide as its widest cell. `align` has one letter for each column,
+    /// `r` for right. `rest` is the number of rows left out.
     fn table(
         &self,
         out: &mut dyn Write,
@@ -317,8 +317,8 @@ pub(in crate::render) fn by_week(days: &std::collections::BTreeMap<Date, u64>, f
     mondays.take_while(|monday| *monday <= last).map(week).collect()
 }
 
-/// Returns a line with the name of each month above the week in which it starts. `mondays` has one date for each column.
-/// The first column gets a name only if no month starts soon after it.
+/// Returns a line with the name of each month above the week in which it starts. `mondays` has one date for each
+/// column. The first column gets a name only if no month starts soon after it.
 fn months(mondays: &[Date]) -> String {
     let mut line = String::new();
     for (place, monday) in mondays.iter().enumerate() {

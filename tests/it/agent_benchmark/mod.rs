@@ -6,8 +6,8 @@
 //! what follows the named thing in a quoted line. The question never contains the answer. Questions about what never
 //! happened look the same; half of them join two things that both occur, but never together.
 //!
-//! The figures are kept in `figures.txt`, which must match exactly. `UNSPOOL_BLESS=1 cargo test agent_benchmark` rewrites
-//! it.
+//! The figures are kept in `figures.txt`, which must match exactly. `UNSPOOL_BLESS=1 cargo test agent_benchmark`
+//! rewrites it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

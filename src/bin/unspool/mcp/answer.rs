@@ -62,8 +62,8 @@ pub(super) fn answer(
     found.map(|found| found.text).map_err(|error| explained(tool, &view, &error))
 }
 
-/// Looks for new messages. Returns remarks on how current the index is, or an error if there is none yet: an answer from
-/// it would say that nothing was found.
+/// Looks for new messages. Returns remarks on how current the index is, or an error if there is none yet: an answer
+/// from it would say that nothing was found.
 fn freshened(archive: &Archive) -> Result<Vec<String>, String> {
     let mut notes = Vec::new();
     let freshened = archive.freshen_within(PATIENCE, &mut |note| notes.push(note));

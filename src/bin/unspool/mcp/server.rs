@@ -75,7 +75,7 @@ impl ServerHandler for Server {
         Ok(result.into())
     }
 
-    /// Answers calls whose arguments are not an object, which are no calls for rmcp.
+    /// Answers calls whose arguments are not an object. rmcp does not recognize them as calls.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

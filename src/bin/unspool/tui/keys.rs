@@ -101,8 +101,8 @@ pub(crate) struct Row(
 
 use Place::{Conversation as C, File as F, Search as S};
 
-/// All keys. Several keys are separated by blanks; the first one is shown in the footer. `menu-r` is the letter r in the
-/// menu of all actions, and `#` any digit from 1.
+/// All keys. Several keys are separated by blanks; the first one is shown in the footer. `menu-r` is the letter r in
+/// the menu of all actions, and `#` any digit from 1.
 pub(crate) const TABLE: &[Row] = &[
     Row(S, "open", "enter menu-o", "open at hit", true, KeyAction::Open),
     Row(S, "resume", "ctrl-r menu-r", "resume", true, KeyAction::Resume),

@@ -39,7 +39,6 @@ impl Entry {
             gone: session.gone,
             agents_only: session.agents_only,
             history_only: session.history_only,
-            ..SessionInfo::default()
         };
         let facts = [plural(session.prompts, "prompt"), plural(session.files_changed as u64, "file") + " changed"];
         Self { info, hits: Vec::new(), total: 0, facts: facts.join(", ") }

@@ -228,7 +228,7 @@ impl Loop<'_> {
             (Ok((command, _)), Some(claude)) => return Some(Ended::Resume { claude: claude.clone(), command }),
             (Ok((command, _)), None) => {
                 let command = one_line(&command.shell());
-                self.app.status_line = Some(format!("there is no `claude` in your PATH; the command is: {command}"));
+                self.app.status_line = Some(format!("`claude` is not in your PATH; the command is: {command}"));
             }
             (Err(error), _) => self.app.status_line = Some(one_line(&error.to_string())),
         }

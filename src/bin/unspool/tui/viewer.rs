@@ -305,7 +305,7 @@ impl Viewer {
         self.text(block).is_some_and(|text| can_fold(&text))
     }
 
-    /// Reports whether a block stands for messages that are left out.
+    /// Reports whether a block replaces messages that are left out.
     pub(crate) fn is_left_out(&self, block: usize) -> bool {
         self.reading.blocks.get(block).is_some_and(|block| block.sort == BlockSort::Fold)
     }

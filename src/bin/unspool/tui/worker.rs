@@ -65,7 +65,8 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread for questions, the one that looks for new messages, and the one that waits for changes of files.
+    /// Starts the thread for questions, the one that looks for new messages, and the one that waits for changes of
+    /// files.
     pub(crate) fn start(
         archive: Arc<Archive>,
         context: impl Fn() -> Context + Send + Sync + 'static,
@@ -240,4 +241,20 @@ fn progress(read: u64, left: u64, elapsed: Duration) -> String {
     let share = read * 100 / (read + left).max(1);
     let rest = elapsed.as_secs() * left / read.max(1);
     format!("first index: {share} %, about {rest} s left")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_says_how_much_was_read_and_how_long_the_rest_takes() {
+        for (read, left, expected) in [
+            (0, 100, "first index: reading"),
+            (25, 75, "first index: 25 %, about 30 s left"),
+            (100, 0, "first index: almost done"),
+        ] {
+            assert_eq!(progress(read, left, Duration::from_secs(10)), expected);
+        }
+    }
 }

@@ -3,8 +3,8 @@
 use super::*;
 
 impl App {
-    /// Takes the result of a look for new messages. Shows them if a key asked for them, at the start, and while the first
-    /// index is built. Otherwise only a mark says that there are some.
+    /// Takes the result of a look for new messages. Shows them if a key asked for them, at the start, and while the
+    /// first index is built. Otherwise only a mark says that there are some.
     pub(super) fn take_news(&mut self, is_done: bool, new: Option<usize>, text: &str) {
         self.freshness = one_line(text);
         let is_asked = is_done && std::mem::take(&mut self.wants_news);

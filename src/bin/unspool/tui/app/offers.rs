@@ -1,5 +1,5 @@
-//! Offers: the filters of the query, which can be dropped one by one, and what helps after a search without hits. Each has
-//! a number. The menu of all actions lists them as well.
+//! Offers: the filters of the query, which can be dropped one by one, and what helps after a search without hits. Each
+//! has a number. The menu of all actions lists them as well.
 
 use super::*;
 use crate::tui::list::filters;
@@ -55,7 +55,7 @@ impl App {
     pub(super) fn correct(&mut self) {
         match self.suggestions.iter().find(|suggestion| suggestion.query.is_some()).cloned() {
             Some(suggestion) => self.follow_suggestion(&suggestion),
-            None => self.status_line = Some("there is no suggestion".to_string()),
+            None => self.status_line = Some("no suggestion for this query".to_string()),
         }
     }
 

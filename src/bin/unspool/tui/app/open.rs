@@ -122,7 +122,7 @@ impl App {
         let session = viewer.reading.target.session.clone();
         let (next, begins_again) = viewer.walk(forward);
         if begins_again {
-            self.status_line = Some("the walk begins again".to_string());
+            self.status_line = Some(format!("continued at the {} hit", if forward { "first" } else { "last" }));
         }
         match next {
             NextHit::Here => {}
